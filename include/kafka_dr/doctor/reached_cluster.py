@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator
@@ -12,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from kafka_dr import parallel
+from kafka_dr.causes import cause
 from kafka_dr.checks import positions_topic, register_checks
 from kafka_dr.clusters.errors import NotFound
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
@@ -22,6 +21,7 @@ from kafka_dr.durations import about
 from kafka_dr.errors import ConnectionMistake, KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.fencing.register_writers import Intruder, guarded, intruders
+from kafka_dr.locked_file import LockedFile
 from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks.certificates import another_principal, certificates_of, principals_of
 from kafka_dr.readiness_checks.rights import without_fences
@@ -166,8 +166,8 @@ def _access_rules(clients: Clients, name: str, groups: list[ProtectionGroup]) ->
     if spec.is_direct:
         return
     rules = clients.access_rules(name, groups[0].with_matched(()))
-    rules.list()
-    rules.coming(frozenset())
+    # What brokers list is asked for by the rights. Only a program is asked for its own list.
+    _ = rules.coming(frozenset()) if spec.acls_decide else rules.list()
     wrong = list(unusable_rules_file(spec))
     yield from (SetUpFinding(name, "access_rules", "failed", each) for each in wrong)
     if not wrong:
@@ -178,11 +178,14 @@ def unusable_rules_file(spec: AccessRulesSpec) -> Iterator[str]:
     """Yield why a file of access rules could not be written or applied by this process."""
     if spec.path is None:
         return
-    file = Path(spec.path)
-    # A changed file replaces the former one, so the folder has to be writable, too.
-    shut = [each for each in (file.parent, file) if not os.access(each, os.W_OK) and (each.exists() or each != file)]
-    if shut:
-        yield f"{getpass.getuser()} cannot write {shut[0]}, as Airflow workers have to: correct the path or its rights"
+    file = LockedFile(Path(spec.path))
+    if not file.path.parent.is_dir():
+        yield f"{file.path.parent} is not there, or no folder: correct the path, or make the folder"
+    else:
+        try:
+            file.try_out()
+        except OSError as error:
+            yield f"{file.path} cannot be written ({cause(error)}): check the folder, its disk and its rights"
     if spec.apply and shutil.which(spec.apply[0]) is None:
         yield f"the program {spec.apply[0]}, which is to apply {spec.path}, is not there or cannot be executed"
 
