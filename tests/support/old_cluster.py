@@ -189,9 +189,9 @@ class OldClusterGroup:
             changes = run.acl_changes("east", _permits_everything(run))
             denies: frozenset[Acl] = plan.application_denies(run.group)
             changes.add(denies, plan.probe_fence(run.group) | plan.probe_freeze(run.group))
-            hold_retention(run, "east", RUN, "west", _permits_everything(run))
             state = clients.register("west").read(self.protection.name)
             assert state is not None
+            hold_retention(run, state, "east", _permits_everything(run))
             state = _set(clients, "west", state, fenced_on_return(state, at=datetime.now(UTC)))
             clients.register("east").copy(state)
 

@@ -17,7 +17,7 @@ from kafka_dr.register.transitions import copy_again, fenced_on_return
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard
-from kafka_dr.runs.retention_hold import hold_retention, said_of_hold
+from kafka_dr.runs.retention_hold import hold_retention
 
 #: Its evidence is kept with that of the run that left the cluster unfenced.
 NUMBER, STEP = 92, "fence_on_return"
@@ -55,14 +55,14 @@ def nothing_expires(context: GroupContext, state: RegisterState, cluster: str, g
     """
     name = "retention_hold"
     try:
-        changed = hold_retention(context, cluster, state.run, state.active, guard)
+        hold_retention(context, state, cluster, guard)
     except KafkaDrError as error:
         said = (
             f"what only {cluster} holds may expire before it is kept: {error}. Trigger dr_failback now: its first task "
             "keeps the stranded records"
         )
         return Check(name, "failed", said)
-    return Check(name, "ok", said_of_hold(cluster, changed) if changed else f"nothing expires on {cluster}")
+    return Check(name, "ok", f"nothing expires on {cluster}")
 
 
 def run_that_left(history: History, cluster: str) -> str:

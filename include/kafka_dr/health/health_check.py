@@ -273,12 +273,11 @@ def _restored(context: GroupContext, cluster: str, state: RegisterState, registe
     repair = restore(context, cluster, state, guard_by_answering(context, registers, required), decides=decides)
     checks, role = _checks_of(repair, state), state.roles.of(cluster)
     # While a run holds the group the record is its own: the fence is there, and a later look says so.
-    if state.is_held or role not in (Role.UNFENCED, Role.DIVERGED):
+    returned = role is Role.UNFENCED and repair.proven
+    if state.is_held or not (returned or role is Role.DIVERGED):
         return checks
     unchanged = guard_by_answering(context, registers, Unchanged(state))
-    returned = role is Role.UNFENCED and repair.proven
-    if returned or role is Role.DIVERGED:
-        checks.append(nothing_expires(context, state, cluster, unchanged))
+    checks.append(nothing_expires(context, state, cluster, unchanged))
     if returned:
         checks.append(record_return(context, state, repair, unchanged))
     return checks

@@ -18,9 +18,9 @@ from kafka_dr.causes import cause
 from kafka_dr.clusters.configuration import ConfigValue
 from kafka_dr.codec import Rows, StoredDocument, TopicIds, stored
 from kafka_dr.errors import KafkaDrError, NeedsPerson, TryAgain
+from kafka_dr.register import RegisterState
 from kafka_dr.register.port import History
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard
 
 #: The fact, followed by a dot and the cluster.
@@ -99,27 +99,27 @@ def open_holds(histories: Mapping[str, History], cluster: str) -> RetentionHold 
     return found
 
 
-def hold_retention(context: GroupContext, cluster: str, run: str, active: str, guard: RegisterGuard) -> tuple[str, ...]:
-    """Switch retention and compaction of the group's topics off on a cluster; return the topics where they were on.
+def hold_retention(context: GroupContext, state: RegisterState, cluster: str, guard: RegisterGuard) -> None:
+    """Switch retention and compaction of the group's topics off on a cluster, where they are on.
 
-    :param run: for which the hold is journaled
-    :param active: the active cluster: its register has the journal, as has that of the cluster itself
+    :param state: the record; the registers of its active cluster and of the cluster itself get the journal
     :param guard: asked right before each change
     :raises KafkaDrError: it was not possible for every topic
     """
-    topics, configs = context.topics(cluster), context.operator(cluster).configs
-    described = configs.describe(topics.keys())
+    configs = context.operator(cluster).configs
+    described = configs.describe(context.topic_names(cluster))
     wanted = {name: changes for name, values in described.configs.items() if (changes := to_hold(values))}
     if wanted:
+        ids = context.topic_ids(cluster)
+        # What was deleted since the look has nothing left to keep.
+        wanted = {name: keys for name, keys in wanted.items() if name in ids}
         before = {name: {key: _own(described.configs[name], key) for key in keys} for name, keys in wanted.items()}
-        ids = {name: topics[name].topic_id for name in wanted}
-        found = RetentionHold(cluster, context.clock.now(), ids, before)
+        found = RetentionHold(cluster, context.clock.now(), {name: ids[name] for name in wanted}, before)
         guard.require()
-        _journal(context, (active, cluster), run, found)
+        _journal(context, state, found)
         guard.require()
         _raise_first({**described.errors, **configs.set(wanted)}, cluster, "switched off")
     _raise_first(described.errors, cluster, "looked at")
-    return tuple(sorted(wanted))
 
 
 def give_retention_back(context: GroupContext, cluster: str, active: str, guard: RegisterGuard) -> tuple[str, ...]:
@@ -130,8 +130,7 @@ def give_retention_back(context: GroupContext, cluster: str, active: str, guard:
     :raises KafkaDrError: it was not possible for every topic
     """
     name = context.declared.name
-    asked = tuple(dict.fromkeys((active, cluster)))
-    histories = parallel.ask_each(lambda each: context.clients.register(each).history(name), asked)
+    histories = parallel.ask_each(lambda each: context.clients.register(each).history(name), (active, cluster))
     answered = {each: found for each, found in histories.items() if not isinstance(found, KafkaDrError)}
     if not answered:
         raise next(found for found in histories.values() if isinstance(found, KafkaDrError))
@@ -147,22 +146,14 @@ def give_retention_back(context: GroupContext, cluster: str, active: str, guard:
 
 
 def _given_back(context: GroupContext, held: RetentionHold, guard: RegisterGuard) -> tuple[str, ...]:
-    topics, configs = context.topics(held.cluster), context.operator(held.cluster).configs
-    same = [each for each in held.before if each in topics and topics[each].topic_id == held.topic_ids[each]]
+    ids, configs = context.topic_ids(held.cluster), context.operator(held.cluster).configs
+    same = [each for each in held.before if ids.get(each) == held.topic_ids[each]]
     described = configs.describe(same)
     wanted = {each: to_give_back(values, held.before[each]) for each, values in described.configs.items()}
     wanted = {each: values for each, values in wanted.items() if values}
     guard.require()
     _raise_first({**described.errors, **configs.set(wanted)}, held.cluster, "given back")
     return tuple(sorted(wanted))
-
-
-def said_of_hold(cluster: str, topics: tuple[str, ...]) -> str:
-    """Say on which topics retention and compaction were switched off."""
-    return (
-        f"retention and compaction of {', '.join(first_few(topics, 3))} on {cluster} are off until its stranded "
-        "records are kept"
-    )
 
 
 def _fact_of(cluster: str) -> str:
@@ -187,8 +178,8 @@ def _at(at: datetime) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
     return lambda fact: replace(_read(fact), given_back=at).to_json()
 
 
-def _journal(context: GroupContext, clusters: tuple[str, ...], run: str, found: RetentionHold) -> None:
-    """Journal a hold in each register that takes it; one is enough.
+def _journal(context: GroupContext, state: RegisterState, found: RetentionHold) -> None:
+    """Journal a hold for the newest run, in each of two registers that takes it; one is enough.
 
     :raises KafkaDrError: none takes it
     """
@@ -197,10 +188,10 @@ def _journal(context: GroupContext, clusters: tuple[str, ...], run: str, found: 
         known = _read(fact) if fact else None
         return (known.with_more(found) if known is not None and known.given_back is None else found).to_json()
 
-    errors = []
+    errors, clusters = [], (state.active, found.cluster)
     for cluster in clusters:
         try:
-            context.clients.register(cluster).change_fact(context.declared.name, run, _fact_of(found.cluster), change)
+            context.clients.register(cluster).change_fact(state.group, state.run, _fact_of(found.cluster), change)
         except KafkaDrError as error:
             errors.append(error)
     if len(errors) == len(clusters):
