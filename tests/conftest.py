@@ -19,7 +19,7 @@ from support import free_ports  # noqa: E402
 from support.run_end import RUNNING_LAB, pytest_configure, pytest_unconfigure  # noqa: E402, F401 - hooks of this file
 
 #: Hooks of their own, next to those of this file.
-pytest_plugins = ("support.garbage", "support.schedule", "support.sentences")
+pytest_plugins = ("support.garbage", "support.schedule", "support.sentences", "support.server_errors")
 
 # The fixtures import what they start: tests of rules alone load no Kafka client.
 if TYPE_CHECKING:

@@ -135,4 +135,5 @@ def _fence_old(facts: ByHandFacts, cluster: str) -> Procedure:
     hand = HandSteps(facts, facts.state, cluster)
     when = f"{cluster} answers again, and dr_health does not run"
     title = f"keep applications out of {cluster}, the old cluster"
-    return Procedure("fence", title, when, (hand.fence(cluster), hand.look(), hand.check()))
+    steps = (hand.fence(cluster), hand.keep_records(cluster), hand.look(), hand.check())
+    return Procedure("fence", title, when, steps)

@@ -21,6 +21,7 @@ from kafka_dr.register.added_acls import AddedAcls
 from kafka_dr.register.records import fence_records, group_key, run_prefix
 from kafka_dr.replication.flow import Flow
 from kafka_dr.routing import Route
+from kafka_dr.runs.retention_hold import NOTHING_EXPIRES
 
 #: How far before now a consumer group resumes whose offsets nobody knows; a person changes it.
 _SINCE = timedelta(minutes=15)
@@ -68,6 +69,16 @@ class HandSteps:
             "shows nothing, repeat it. Continue only when it has shown it"
         )
         return HandStep(title, (*self._add(cluster, plan.standby(self._group)), _WAIT, shown), cluster)
+
+    def keep_records(self, cluster: str) -> HandStep:
+        """Return the step after which nothing expires on a cluster, and nothing is compacted away."""
+        reached, kept = access(self._facts.servers, cluster), f"topics-of-{cluster}.txt"
+        title = (
+            f"keep what only {cluster} holds: let its brokers delete nothing and compact nothing. {kept} shows what "
+            "the topics had set before; after the failback dr_config_sync says what differs, and you set it again"
+        )
+        topics, prefixes = self._group.literal_topics, self._group.topic_prefixes
+        return HandStep(title, tools.change_topics(reached, topics, prefixes, NOTHING_EXPIRES, kept=kept), cluster)
 
     def open(self, cluster: str) -> HandStep:
         """Return the step that lets the applications in, and shows that it does."""

@@ -156,8 +156,27 @@ def read_register(access: ToolAccess, key: str) -> str:
 
 def log_ends(access: ToolAccess, topics: Collection[str], prefixes: Collection[str]) -> str:
     """Return the command that shows the log end offset of every partition of the group: ``topic:partition:offset``."""
-    pattern = "|".join((*map(re.escape, sorted(topics)), *(f"{re.escape(prefix)}.*" for prefix in sorted(prefixes))))
-    return f"{access.tool('kafka-get-offsets.sh')} --topic {shlex.quote(pattern)}"
+    return f"{access.tool('kafka-get-offsets.sh')} --topic {shlex.quote(_pattern(topics, prefixes))}"
+
+
+def _pattern(topics: Collection[str], prefixes: Collection[str]) -> str:
+    return "|".join((*map(re.escape, sorted(topics)), *(f"{re.escape(prefix)}.*" for prefix in sorted(prefixes))))
+
+
+def change_topics(
+    access: ToolAccess, topics: Collection[str], prefixes: Collection[str], settings: Mapping[str, str], *, kept: str
+) -> tuple[str, ...]:
+    """Return the commands that set the same on every topic of the group.
+
+    :param kept: the file that gets what all topics had set before
+    """
+    tool, added = access.tool("kafka-configs.sh"), ",".join(f"{key}={value}" for key, value in settings.items())
+    named = f"{access.tool('kafka-topics.sh')} --list | grep -xE {shlex.quote(_pattern(topics, prefixes))}"
+    return (
+        f"{tool} --describe --entity-type topics > {shlex.quote(kept)}",
+        # A tool takes a second or two for each topic: several run at the same time.
+        f"{named} | xargs -P 8 -I TOPIC {tool} --alter --entity-type topics --entity-name TOPIC --add-config {added}",
+    )
 
 
 def keep_ends(access: ToolAccess, topics: Collection[str], prefixes: Collection[str]) -> str:

@@ -33,7 +33,8 @@ _OF_POLICY: Mapping[str, Mapping[str, str]] = {
     # broker refuses a maximum below the minimum.
     "compact": {"min.compaction.lag.ms": _NEVER_MS, "max.compaction.lag.ms": _NEVER_MS},
 }
-_HELD: Mapping[str, str] = {key: value for held in _OF_POLICY.values() for key, value in held.items()}
+#: What keeps every record of a topic, whatever its policy.
+NOTHING_EXPIRES: Mapping[str, str] = {key: value for held in _OF_POLICY.values() for key, value in held.items()}
 #: Of a topic: what it set itself, by key; ``None`` where it inherited.
 Before: TypeAlias = Mapping[str, str | None]
 
@@ -75,7 +76,9 @@ def to_hold(configs: Mapping[str, ConfigValue]) -> dict[str, str]:
 
 def to_give_back(configs: Mapping[str, ConfigValue], before: Before) -> dict[str, str | None]:
     """Return what has to be set on a topic so that it is as before; what somebody has changed since stays. Pure."""
-    return {key: value for key, value in before.items() if key in configs and configs[key].value == _HELD.get(key)}
+    return {
+        key: value for key, value in before.items() if key in configs and configs[key].value == NOTHING_EXPIRES.get(key)
+    }
 
 
 def open_holds(histories: Mapping[str, History], cluster: str) -> RetentionHold | None:

@@ -40,7 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--standbys",
         action="store_true",
-        help="three clusters instead: planned failovers round all of them, and each standby ends as the same log",
+        help="three clusters instead: planned failovers round all of them, and each standby ends as the same log; "
+        "with --unplanned the active one is lost, and one standby is behind the other",
     )
     parser.add_argument(
         "--observe",
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """
     from lab.demo.disaster import DisasterRehearsal  # what these import would slow down every other command
     from lab.demo.rehearsal import Rehearsal, rehearse
-    from lab.demo.standbys import CLUSTERS, StandbysRehearsal
+    from lab.demo.standbys import CLUSTERS, StandbysDisaster, StandbysRehearsal
 
     if options.observe:
         return _observe(options, console)
@@ -73,8 +74,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
     if options.hang and not options.unplanned:
         raise LabError("--hang is only for --unplanned")
-    if options.standbys and (options.unplanned or options.sabotage):
-        raise LabError("--standbys moves the group by planned failovers alone: leave --unplanned and --sabotage out")
+    if options.standbys and options.sabotage:
+        raise LabError("--sabotage is for two clusters: leave --standbys out")
     _check_folder(options.report)
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
     if sabotage is not None and sabotage.is_about_a_disaster is not options.unplanned:
@@ -89,7 +90,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         warm_up_seconds=options.warm_up,
         rates=Rates(payments_per_second=options.payments_per_second),
     )
-    kind = DisasterRehearsal if options.unplanned else StandbysRehearsal if options.standbys else Rehearsal
+    pair, several = (DisasterRehearsal, StandbysDisaster) if options.unplanned else (Rehearsal, StandbysRehearsal)
+    kind = several if options.standbys else pair
     lab = Lab(options.home, port_base=options.port_base, clusters=CLUSTERS if options.standbys else None)
     return rehearse(kind(lab, wishes, console), report=options.report)
 

@@ -61,7 +61,7 @@ class DisasterRehearsal(Rehearsal):
         """Everything between the kill and the failback; stop at the first run that does not succeed."""
         runner = self._runner(operator, approvers)
         source = self._active()
-        target = self._lab.target_of(source)
+        target = self._target(source)
         saboteur = self._saboteur()
         self._watch(operator)
         self._before = topic_ids(self._settings(ADMIN), prefix=OWNED)
@@ -70,9 +70,12 @@ class DisasterRehearsal(Rehearsal):
             if runs[-1].through:
                 self._welcome(runs[0])
         if runs[-1].through:
+            self._after_a_move(operator, runs[0])
             runs.append(self._bring_home(runner, runs[0]))
         if runs[-1].through:
             runs.append(self._go_home(runner, source=target, target=source))
+        if runs[-1].through:
+            self._after_a_move(operator, runs[-1])
         return tuple(runs), saboteur.result() if saboteur is not None else None
 
     def _watch(self, operator: AirflowApi) -> None:

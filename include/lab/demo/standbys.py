@@ -1,18 +1,30 @@
-"""Several standbys: planned failovers round three clusters under load, each standby copied from the active one."""
+"""Several standbys: failovers of three clusters under load, each standby copied from the active one.
+
+Planned ones go round all clusters. In the unplanned one the active cluster is lost while the standby that the group
+moves to is behind the other one.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import MappingProxyType
 
+from kafka_dr.clock import SystemClock
+from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.flow import Flow
+from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN
 from lab.demo.airflow_rest import AirflowApi
+from lab.demo.disaster import DisasterRehearsal
 from lab.demo.failover_run import FailoverRun
 from lab.demo.rehearsal import Rehearsal
 from lab.errors import LabError
-from lab.invariants.copies import differing
-from lab.invariants.model import InvariantReport
+from lab.invariants.copies import check_survivor, differing, first_hand
+from lab.invariants.model import InvariantReport, Logs
 from lab.invariants.observe import logs_of
 
 CLUSTERS = 3
@@ -22,6 +34,7 @@ COPIED_SECONDS = 300.0
 LOOK_SECONDS = 180.0
 EQUAL_SECONDS = 90.0
 _ASKING_SECONDS = 2.0
+_STOPPED_SECONDS = 30.0
 
 
 class StandbysRehearsal(Rehearsal):
@@ -62,3 +75,36 @@ class StandbysRehearsal(Rehearsal):
             f"records of {self._active()}, in its order, each once"
         )
         return verdict
+
+
+class StandbysDisaster(StandbysRehearsal, DisasterRehearsal):
+    """Runs the demonstration of a disaster with several standbys: what any survivor holds is not lost."""
+
+    _survivor: Logs = MappingProxyType({})
+
+    @contextmanager
+    def _lost(self, source: str) -> Iterator[None]:
+        """Lose a cluster while its next standby is behind the other one."""
+        behind = self._target(source)
+        (ahead,) = {*self._lab.settings.names} - {source, behind}
+        self._stop_flow(Flow(PROTECTION_GROUP, source, behind))
+        self._did(f"nothing is copied to {behind} any more; {ahead} gets everything")
+        time.sleep(self._wishes.warm_up_seconds)
+        with super()._lost(source):
+            self._survivor = logs_of(ahead, self._settings(ADMIN)[ahead])
+            held = first_hand(logs_of(behind, self._settings(ADMIN)[behind]))
+            more = first_hand(self._survivor) - held
+            self._did(f"{ahead} holds {len(more)} records that {behind} lacks")
+            yield
+
+    def _stop_flow(self, flow: Flow) -> None:
+        endpoint = HttpEndpoint(self._connect_urls()[flow.target])
+        with ConnectClient(endpoint, clock=SystemClock()) as connect:
+            connect.stop(flow.name)
+            connect.wait_for(flow.name, "stopped", deadline_seconds=_STOPPED_SECONDS)
+
+    def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+        """Judge as for other disasters, and that nothing is lost that a survivor had."""
+        verdict = super()._check(began, runs)
+        active = self._active()
+        return verdict.also([check_survivor(self._survivor, logs_of(active, self._settings(ADMIN)[active]))])

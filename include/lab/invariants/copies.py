@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lab.invariants.model import Logs
+from lab.invariants.model import InvariantResult, Logs, RecordId
 
 
 def differing(logs: Mapping[str, Logs], active: str) -> list[str]:
@@ -19,3 +19,21 @@ def differing(logs: Mapping[str, Logs], active: str) -> list[str]:
             if theirs != ours or not all(each.intact for each in held.get(partition, ())):
                 found.append(f"{cluster} holds {len(theirs)} records of {partition}, and {active} {len(ours)}")
     return found
+
+
+def first_hand(logs: Logs) -> set[RecordId]:
+    """Return the records that a cluster holds, without those that were published again from a list."""
+    return {each.record for log in logs.values() for each in log if each.record is not None and not each.rescued}
+
+
+def check_survivor(survivor: Logs, active: Logs) -> InvariantResult:
+    """I2 of a disaster with several standbys: what any of them held is on the active cluster, and was never in a list.
+
+    :param survivor: what a standby held when the active cluster was lost
+    :param active: what the active cluster holds at the end
+    """
+    held = first_hand(survivor)
+    if lost := sorted(held - first_hand(active)):
+        said = f"{len(lost)} of {len(held)} records that a standby held are not on the active cluster by replication"
+        return InvariantResult("I2", "violated", said, tuple(map(str, lost[:3])))
+    return InvariantResult("I2", "held", f"nothing is lost that a standby held: {len(held)} records")

@@ -17,7 +17,9 @@ from kafka_dr.health.health_check import check_health
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.abandonment import abandonment
 from kafka_dr.register.state import roles_in
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import ResumeRequest, StepName
+from kafka_dr.runs.retention_hold import to_hold
 from kafka_dr.verbs.resume import resume
 from kafka_dr.watch_results import RunningSteps
 from lab.credentials import passwords_of
@@ -346,6 +348,13 @@ def test_an_old_cluster_that_is_not_fenced_is_fenced_by_hand_exactly_as_printed(
     with group.protection.clients() as clients:
         assert plan.standby(group.protection.group) <= clients.register(old).added_acls(group.name, old).current
     assert group.protection.state(new) == left
+    # And nothing that only the old cluster holds expires.
+    with group.protection.clients() as clients:
+        context = GroupContext(group.name, clients)
+        described = context.operator(old).configs.describe(context.topic_names(old)).configs
+    assert described
+    assert [name for name, values in described.items() if to_hold(values)] == []
+    assert group.protection.topic in (tmp_path / "files" / f"topics-of-{old}.txt").read_text("utf-8")
 
 
 def _done_by_hand(group: SwitchedGroup, folder: Path, tools: Path, name: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import httpx
 import pytest
 
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import OutcomeUnknown, Refused
 from kafka_dr.replication.connect import ConnectorNotFound, ConnectRefused, SourceOffset
 from kafka_dr.replication.moving import data_ends, flow_moves
+from lab import rights
 from support.plain_flow import PlainFlow
 
 pytestmark = pytest.mark.kafka
@@ -75,6 +78,33 @@ def test_a_flow_that_was_stopped_again_before_it_ever_ran_is_removed_while_nothi
         admin.topics.delete([partition.topic for partition in flowing.copied_partitions])
     replicator.remove(forget=True)
     assert replicator.status().state == "absent"
+
+
+def test_a_flow_is_seeded_although_connect_could_not_commit_its_transaction_once(flowing: PlainFlow) -> None:
+    """What brokers answer it in the middle of a transaction: here a right that its login lacks for a moment."""
+    connector, answers = flowing.connector, []
+    connector.ensure(stopped=True)
+    connector.wait_stopped(30)
+    refused = Acl(
+        ResourceType.TRANSACTIONAL_ID,
+        connector.transactional_ids()[0],
+        PatternType.LITERAL,
+        f"User:{rights.REPLICATOR}",
+        AclOperation.WRITE,
+        AclPermission.DENY,
+    )
+    with flowing.protection.cluster("west", "admin") as admin:
+
+        def given_back(answer: httpx.Response) -> None:
+            if answer.request.method == "PATCH":
+                answers.append(answer.status_code)
+                admin.acls.remove([refused])
+
+        connector.connect._http.event_hooks["response"].append(given_back)
+        admin.acls.add([refused])
+        connector.seed({flowing.partitions[0]: 7}, epoch=5)
+    assert answers == [500, 200]
+    assert (connector.where().next_to_read, connector.where().seed_epoch) == ({flowing.partitions[0]: 7}, 5)
 
 
 def test_a_running_flow_is_not_placed(flowing: PlainFlow) -> None:

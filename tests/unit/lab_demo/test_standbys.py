@@ -24,7 +24,9 @@ def test_each_cluster_becomes_the_active_one_in_turn(tmp_path: Path) -> None:
     assert active[-1] == active[0]
 
 
-@pytest.mark.parametrize("more", [["--unplanned"], ["--sabotage", "no_fence"], ["--observe"]])
+@pytest.mark.parametrize(
+    "more", [["--sabotage", "no_fence"], ["--unplanned", "--sabotage", "stranded_dropped"], ["--observe"]]
+)
 def test_what_it_does_not_do_is_refused(more: list[str], tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     configure(parser)

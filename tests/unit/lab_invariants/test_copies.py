@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.invariants.copies import differing
+from lab.invariants.copies import check_survivor, differing
 from lab.invariants.model import LogRecord, Logs, Partition, RecordId
 
 ONE, TWO = Partition("orders.a", 0), Partition("orders.a", 1)
@@ -33,3 +33,17 @@ def test_a_partition_that_is_missing_or_a_record_that_was_changed_is_seen() -> N
     changed = [*log(1, 2), LogRecord(2, RecordId("payments", 3), intact=False)]
     found = differing({"east": EAST, "west": {ONE: log(1, 2, 3)}, "north": {ONE: changed, TWO: log(4)}}, "east")
     assert [each.split()[0] for each in found] == ["north", "west"]
+
+
+@pytest.mark.parametrize(
+    ("now", "outcome"),
+    [
+        (log(1, 2, 3, 9), "held"),
+        (log(1, 2), "violated"),
+        ([*log(1, 2), LogRecord(2, RecordId("payments", 3), rescued=True)], "violated"),
+    ],
+)
+def test_what_a_surviving_standby_held_is_on_the_active_cluster_and_not_by_a_rescue(
+    now: list[LogRecord], outcome: str
+) -> None:
+    assert check_survivor({ONE: log(1, 2, 3)}, {ONE: now}).outcome == outcome
