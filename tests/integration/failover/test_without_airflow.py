@@ -22,10 +22,10 @@ from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.runs.retention_hold import to_hold
 from kafka_dr.verbs.resume import resume
 from kafka_dr.watch_results import RunningSteps
-from lab.credentials import passwords_of
 from support import outside_view
+from support.by_hand import done_by_hand
 from support.command_line import CommandLine, Said, read_until
-from support.kafka_tools import run_as_printed, tools_in
+from support.kafka_tools import tools_in
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.switched_group import SwitchedGroup, dying, failed
 from support.waiting import eventually
@@ -279,7 +279,7 @@ def test_a_group_is_moved_by_hand_with_kafkas_own_tools_exactly_as_printed(
 ) -> None:
     group, source, target = own_group, own_group.active, own_group.standby
     group.wait_equal()
-    said = _done_by_hand(group, tmp_path / "files", tools_in(tmp_path / "bin"), "move")
+    said = done_by_hand(group.protection, tmp_path / "files", tools_in(tmp_path / "bin"), "move")
     assert " left\n" not in said
 
     state = group.protection.state(target)
@@ -307,11 +307,11 @@ def test_a_run_that_died_is_rolled_back_or_let_in_by_hand_exactly_as_printed(
 ) -> None:
     source, target, tools = group.active, group.standby, tools_in(tmp_path / "bin")
     group.interrupted_after_act(StepName.STOP_FLOW)
-    _done_by_hand(group, tmp_path / "back", tools, "go_back")
+    done_by_hand(group.protection, tmp_path / "back", tools, "go_back")
     group.assert_at_rest(source)
 
     request = group.killed(StepName.OPEN_TARGET, dying(KafkaRegister, "copy"))
-    _done_by_hand(group, tmp_path / "on", tools, "finish")
+    done_by_hand(group.protection, tmp_path / "on", tools, "finish")
     assert group.protection.takes_writes(target)
     assert group.protection.refuses_writes(source)
     line = CommandLine(group.protection)
@@ -341,7 +341,7 @@ def test_an_old_cluster_that_is_not_fenced_is_fenced_by_hand_exactly_as_printed(
         for cluster in (new, old):
             clients.register(cluster).copy(left)
     assert group.protection.takes_writes(old)
-    _done_by_hand(group, tmp_path / "files", tools_in(tmp_path / "bin"), "fence")
+    done_by_hand(group.protection, tmp_path / "files", tools_in(tmp_path / "bin"), "fence")
     assert group.protection.refuses_writes(old)
     assert plan.standby(group.protection.group) <= outside_view.denies(group.protection, old)
     # What was added by hand is recorded as this project's, so a later run lifts it.
@@ -355,24 +355,6 @@ def test_an_old_cluster_that_is_not_fenced_is_fenced_by_hand_exactly_as_printed(
     assert described
     assert [name for name, values in described.items() if to_hold(values)] == []
     assert group.protection.topic in (tmp_path / "files" / f"topics-of-{old}.txt").read_text("utf-8")
-
-
-def _done_by_hand(group: SwitchedGroup, folder: Path, tools: Path, name: str) -> str:
-    """Do what is printed for the group in its state, as a person would, and return what the tools said."""
-    line, wanted = CommandLine(group.protection), ("status", "--group", group.name, "--by-hand")
-    said = line.run(*wanted, "--json")
-    assert (said.code, said.json["not_known"]) == (0, []), said.err
-    titles = {each["name"]: each["title"] for each in said.json["procedures"]}
-    on_paper = line.run(*wanted).out
-    assert "PASSWORD" in on_paper
-    for secret in passwords_of(group.protection.lab.home).values():
-        assert secret not in on_paper
-    printed = line.run(*wanted, "--files", str(folder))
-    assert printed.code == 0, printed.err
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-    _, *sections = printed.out.split("# ===== ")
-    (section,) = (each for each in sections if each.startswith(titles[name]))
-    return run_as_printed(f"# {section}", tools, folder)
 
 
 @pytest.mark.parametrize("waiting", ["until it expires", "until its process dies"])

@@ -17,6 +17,8 @@ from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.canary_check import watch_canary
 from support import outside_view
+from support.by_hand import done_by_hand
+from support.kafka_tools import tools_in
 from support.three_clusters import GroupOfThree
 
 if TYPE_CHECKING:
@@ -82,6 +84,33 @@ def test_it_moves_round_all_clusters_and_a_standby_that_lags_gets_each_record_on
         log = group.wait_equal()
         values = [value for p in (first, second) for _, _, value, _ in log[p]]
         assert len(values) == len(set(values)) == produced
+
+
+def test_it_is_moved_by_hand_and_the_further_standby_is_copied_from_the_new_active_cluster(
+    three: Lab, tmp_path: Path
+) -> None:
+    group = GroupOfThree.adopt(three, tmp_path)
+    source, protection = group.state.active, group.protection
+    target, other = group.state.standbys
+    protection.produce(source, 30)
+    log = group.wait_equal()
+    before = sum(len(log[TopicPartition(protection.topic, number)]) for number in (0, 1))
+    way = f"move {group.name} from {source} to {target}"
+    done_by_hand(protection, tmp_path / "files", tools_in(tmp_path / "bin"), way)
+    assert group.state.active == target
+    assert protection.state(source) == protection.state(other) == group.state
+    assert protection.takes_writes(target)
+    assert protection.refuses_writes(source)
+    assert protection.refuses_writes(other)
+    protection.produce(target, 20)
+    with protection.clients() as clients:
+        check_health(group.name, clients)
+    found = group.flows()
+    assert found.outcome == "ok", found.sentences
+    assert group.roles == {target: "active", source: "diverged", other: "copy"}
+    group.wait_equal_between(target, other)
+    log = group.contents(other)
+    assert sum(len(log[TopicPartition(protection.topic, number)]) for number in (0, 1)) == before + 20
 
 
 def test_a_further_standby_that_hangs_delays_no_failover_and_is_copied_when_it_is_back(group: GroupOfThree) -> None:
