@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--standbys",
         action="store_true",
         help="three clusters instead: planned failovers round all of them, and each standby ends as the same log; "
-        "with --unplanned the active one is lost, and one standby is behind the other",
+        "with --unplanned the active one is lost, and one standby holds less than the other",
     )
     parser.add_argument(
         "--observe",

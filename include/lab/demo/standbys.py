@@ -1,7 +1,7 @@
 """Several standbys: failovers of three clusters under load, each standby copied from the active one.
 
 Planned ones go round all clusters. In the unplanned one the active cluster is lost while the standby that the group
-moves to is behind the other one.
+moves to holds less than the other one.
 """
 
 from __future__ import annotations
@@ -84,17 +84,17 @@ class StandbysDisaster(StandbysRehearsal, DisasterRehearsal):
 
     @contextmanager
     def _lost(self, source: str) -> Iterator[None]:
-        """Lose a cluster while its next standby is behind the other one."""
-        behind = self._target(source)
-        (ahead,) = {*self._lab.settings.names} - {source, behind}
-        self._stop_flow(Flow(PROTECTION_GROUP, source, behind))
-        self._did(f"nothing is copied to {behind} any more; {ahead} gets everything")
+        """Lose a cluster while its next standby holds less than the other one."""
+        less = self._target(source)
+        (more,) = {*self._lab.settings.names} - {source, less}
+        self._stop_flow(Flow(PROTECTION_GROUP, source, less))
+        self._did(f"nothing is copied to {less} any more; {more} gets everything")
         time.sleep(self._wishes.warm_up_seconds)
         with super()._lost(source):
-            self._survivor = logs_of(ahead, self._settings(ADMIN)[ahead])
-            held = first_hand(logs_of(behind, self._settings(ADMIN)[behind]))
-            more = first_hand(self._survivor) - held
-            self._did(f"{ahead} holds {len(more)} records that {behind} lacks")
+            self._survivor = logs_of(more, self._settings(ADMIN)[more])
+            held = first_hand(logs_of(less, self._settings(ADMIN)[less]))
+            lacking = first_hand(self._survivor) - held
+            self._did(f"{more} holds {len(lacking)} records that {less} lacks")
             yield
 
     def _stop_flow(self, flow: Flow) -> None:
