@@ -18,10 +18,7 @@ def path(home: Home, settings: Settings) -> Path:
 
 
 def write(home: Home, settings: Settings) -> None:
-    """Declare the clusters that the project's topology lacks as it declares the second one; each group is on all.
-
-    A group with several standbys has no drill.
-    """
+    """Declare the clusters that the project's topology lacks as it declares the second one; each group is on all."""
     if settings.clusters == 2:
         return
     topology = yaml.safe_load(_OF_TWO.read_text())
@@ -32,5 +29,6 @@ def write(home: Home, settings: Settings) -> None:
         topology["clusters"][cluster.name] = yaml.safe_load(declared)
     for group in topology["protection_groups"].values():
         group["clusters"] = list(settings.names)
-        del group["drill"]
+        drills = group["drill"]["connections"]
+        drills |= {name: drills[WEST.name].replace(WEST.name, name) for name in settings.names if name not in drills}
     path(home, settings).write_text(yaml.safe_dump(topology, sort_keys=False))

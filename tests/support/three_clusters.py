@@ -37,9 +37,12 @@ class GroupOfThree:
     protection: Protection
 
     @classmethod
-    def adopt(cls, lab: Lab, folder: Path) -> GroupOfThree:
-        """Create and adopt a group on every cluster of a lab, and start its flows as ``dr_flows`` does."""
-        made = cls(Protection(lab, folder, changes={"clusters": lab.settings.names}))
+    def adopt(cls, lab: Lab, folder: Path, **changes: object) -> GroupOfThree:
+        """Create and adopt a group on every cluster of a lab, and start its flows as ``dr_flows`` does.
+
+        :param changes: to the group as the topology declares it
+        """
+        made = cls(Protection(lab, folder, changes={"clusters": lab.settings.names, **changes}))
         made.protection.create()
         with made.protection.clients() as clients:
             adopt(made.name, clients, "adoption")
