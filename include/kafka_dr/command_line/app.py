@@ -15,9 +15,9 @@ from kafka_dr.command_line.drill import drill
 from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.erase import erase
 from kafka_dr.command_line.exit_codes import ExitCode
-from kafka_dr.command_line.flows import flows
 from kafka_dr.command_line.init import init
 from kafka_dr.command_line.keys import keygen
+from kafka_dr.command_line.looks import flows, health
 from kafka_dr.command_line.observe import observe
 from kafka_dr.command_line.offsets import offsets
 from kafka_dr.command_line.opened import CommandFiles, TopologyFile
@@ -70,6 +70,7 @@ app.command()(observe)
 app.command()(init)
 app.command()(rights)
 app.command()(flows)
+app.command()(health)
 app.command()(offsets)
 app.command()(doctor)
 app.command()(record_audit)

@@ -39,7 +39,7 @@ def resume(
     if not request.confirmed and (said := shows_life(held, clients)):
         raise Refused(
             f"{said}. Wait until then to {request.decision} it; if you made sure that no process executes it any more, "
-            "confirm that"
+            "confirm that: --confirmed, or the box in the form of dr_resume"
         )
     attempt = Attempt.start(held.protection_group, held.run, clients, "resume", RESUME_NUMBER, goes_forward=True)
     steps: list[StepRecord] = []

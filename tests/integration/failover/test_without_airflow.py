@@ -129,6 +129,19 @@ def test_the_first_flow_is_started_and_a_group_that_nobody_adopted_is_left_alone
     assert line.run("flows", "--group", "another").code == 2
 
 
+def test_health_adds_what_a_fence_lacks_and_says_so(group: SwitchedGroup) -> None:
+    line, standby = CommandLine(group.protection), group.standby
+    lifted = min(plan.write_fence(group.protection.group))
+    with group.protection.cluster(standby, "admin") as admin:
+        admin.acls.remove([lifted])
+    assert lifted not in outside_view.denies(group.protection, standby)
+    said = line.run("health", "--group", group.name)
+    assert (said.code, standby in said.out) == (1, True), said
+    assert plan.standby(group.protection.group) <= outside_view.denies(group.protection, standby)
+    again = line.run("health", "--group", group.name, "--json")
+    assert again.json["outcome"] != "failed", again
+
+
 #: Steps after which a run is taken over in each run of the suite; the others are slow, and differ little.
 _OFTEN = (StepName.CUT_OVER_GROUPS, StepName.OPEN_TARGET)
 

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.long]
 _NOT_JUDGED = Objectives(rpo_seconds=300.0, rto_seconds=300.0, write_outage_seconds=300.0)
 
 
-def test_a_drill_goes_to_the_standby_that_it_is_told_and_makes_nothing_on_the_other(three: Lab, tmp_path: Path) -> None:
+def test_a_drill_goes_to_the_standby_that_is_named_and_makes_nothing_on_the_other(three: Lab, tmp_path: Path) -> None:
     names = three.settings.names
     spec = DrillSpec(
         principal=f"User:{rights.DRILL}",

@@ -1,4 +1,4 @@
-"""``flows``: what ``dr_flows`` does on schedule: makes a group's flows match the register, once."""
+"""``flows`` and ``health``: what ``dr_flows`` and ``dr_health`` do on schedule, once, where no Airflow runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from kafka_dr.command_line.opened import (
     TopologyFile,
     opened,
 )
+from kafka_dr.health.health_check import check_health
 from kafka_dr.quoting import block
+from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from kafka_dr.watch_results import WatchOutcome
 
@@ -44,6 +46,27 @@ def flows(
     """
     with opened(CommandFiles(topology, connections, evidence)) as clients:
         found = reconcile_flows(group, clients)
+    _show(found, as_json=as_json)
+
+
+@with_exit_codes
+def health(
+    group: GroupName,
+    topology: TopologyFile = None,
+    connections: ConnectionsFile = None,
+    evidence: EvidenceFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at the clusters of a group once, and add what a fence lacks.
+
+    It names everything that does not match the register, and fences an old cluster that returned.
+    """
+    with opened(CommandFiles(topology, connections, evidence)) as clients:
+        found = check_health(group, clients)
+    _show(found, as_json=as_json)
+
+
+def _show(found: WatchResult, *, as_json: bool) -> None:
     answer = {"group": found.group, "outcome": found.outcome, "sentences": list(found.sentences)}
     typer.echo(json.dumps(answer, indent=1) if as_json else block("\n".join(found.sentences)))
     raise typer.Exit(_CODES[found.outcome])
