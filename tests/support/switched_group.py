@@ -25,6 +25,7 @@ from kafka_dr.verbs.runner import checks_of, run_step
 from kafka_dr.verbs.table import VERB_PARTS
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.waiting import settled
 
 _RUNS = itertools.count(1)
 
@@ -157,10 +158,16 @@ class SwitchedGroup:
                     self.protection.state(cluster)
                     with self.protection.clients() as clients:
                         clients.replicator(Flow(self.name, other(cluster), cluster)).status()
-                return
+                break
             except KafkaDrError:
                 assert time.monotonic() < deadline, f"no answer within {seconds} s"
                 time.sleep(0.5)
+        # It answers at once, and its controller forgets a broker that hung for long only after that.
+        ask_all(self._settled, ("east", "west"))
+
+    def _settled(self, cluster: str) -> None:
+        with self.protection.cluster(cluster, "admin") as admin:
+            settled(admin, tuple(range(1, self.protection.lab.settings.brokers + 1)))
 
     def wait_for_register(self, cluster: str, seconds: float = 60) -> None:
         """Wait until a cluster that hung answers again; its Connect worker may still hang."""
