@@ -30,7 +30,9 @@ def examine(clients: Clients, *, without: Collection[Part] = ()) -> tuple[SetUpF
     clusters = dict.fromkeys(name for group in groups for name in group.clusters)
     questions: dict[str, Ask] = {name: partial(examine_cluster, clients, name) for name in clusters}
     for each in groups:
-        questions[f"group {each.name}"] = partial(_asked, each.name, partial(examine_group, clients, each))
+        questions[f"group {each.name}"] = partial(
+            _asked, each.name, partial(examine_group, clients, each, by_keys="airflow" in without)
+        )
     questions["evidence"] = partial(_asked, "evidence", partial(examine_evidence, clients))
     may_be_absent: dict[Part, Ask] = {"airflow": partial(examine_airflow, clients), "spark": examine_spark}
     for part, ask in may_be_absent.items():

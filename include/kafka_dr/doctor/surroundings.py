@@ -1,4 +1,4 @@
-"""What a set-up needs that is no cluster: evidence, routes, vantages, and people who approve."""
+"""What a group needs around its clusters: evidence, routes, vantages, people who approve; and its fence."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Iterator
 
 from kafka_dr.causes import cause
+from kafka_dr.counted import counted
 from kafka_dr.disaster.probes import probe_vantages
 from kafka_dr.doctor.finding import SetUpFinding, of_check
 from kafka_dr.evidence.storage_path import create_file, file_names
+from kafka_dr.fencing.closure import lacking
 from kafka_dr.health.report_only import judge_route
 from kafka_dr.json_documents import write_whole
 from kafka_dr.quoting import address
@@ -60,14 +62,44 @@ def _storage(clients: Clients) -> SetUpFinding:
     return SetUpFinding("evidence", "storage", "ok", f"{said} in {seconds:.1f} s")
 
 
-def examine_group(clients: Clients, group: ProtectionGroup) -> Iterator[SetUpFinding]:
-    """Ask where applications of a group find the active cluster, and who looks at its clusters from elsewhere."""
+def examine_group(clients: Clients, group: ProtectionGroup, *, by_keys: bool) -> Iterator[SetUpFinding]:
+    """Ask where applications of a group find the active cluster, and who looks at its clusters from elsewhere.
+
+    Of a group that is adopted, also whether people can answer its questions, and whether its standbys are fenced.
+
+    :param by_keys: whether people answer on the command line alone
+    """
     context = GroupContext(group.name, clients)
     yield _route(context)
     for cluster in group.clusters if group.disaster.vantages else ():
         yield from _vantages(clients, group, cluster)
     if (state := context.read_register_state()) is not None:
         yield _kept_evidence(context, state)
+        if by_keys:
+            yield _approvers(group)
+        for cluster in state.standbys:
+            yield _fence(context, state, cluster)
+
+
+def _approvers(group: ProtectionGroup) -> SetUpFinding:
+    if named := ", ".join(sorted(group.approver_keys)):
+        return SetUpFinding(group.name, "approvers", "ok", f"{named} can answer with a key")
+    said = f"without Airflow nobody can answer a question of {group.name}, other than by breaking the glass"
+    todo = "let each approver make a key, and put what is printed into approver_keys"
+    return SetUpFinding(
+        group.name, "approvers", "failed", f"{said}: {todo}", commands=("python -m kafka_dr keygen NAME.pem",)
+    )
+
+
+def _fence(context: GroupContext, state: RegisterState, cluster: str) -> SetUpFinding:
+    """Return whether a standby has the DENYs that the record requires; brokers are not asked for a write."""
+    name = context.group.name
+    if missing := lacking(context.required_denies(state, cluster), context.rules_in_force(cluster)):
+        many = counted(len(missing), "DENY", "DENYs")
+        said = f"{cluster} lacks {many} of its fence, so applications may do there what they must not"
+        add = f"python -m kafka_dr health --group {shlex.quote(name)}"
+        return SetUpFinding(name, "fence", "failed", f"{said}: dr_health adds them", commands=(add,))
+    return SetUpFinding(name, "fence", "ok", f"{cluster} has every DENY of its fence")
 
 
 def _route(context: GroupContext) -> SetUpFinding:

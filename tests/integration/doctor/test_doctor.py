@@ -10,6 +10,7 @@ import yaml
 
 from kafka_dr.checks.positions_topic import NAME
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.fencing import plan
 from support.command_line import CommandLine, Said
 from support.existing_flow import old_worker
 from support.kafka_tools import run_as_printed, tools_in
@@ -199,6 +200,7 @@ def test_after_an_adoption_another_evidence_root_and_a_route_to_the_standby_are_
 ) -> None:
     protection.adopt()
     line = CommandLine(protection)
+    _, protection.changes["approver_keys"] = line.keys("alice")
     said = line.run(*DOCTOR, "--json")
     assert (said.code, open_findings(said)) == (0, []), said
     elsewhere = line.run(*DOCTOR, "--json", "--evidence", str(tmp_path / "another"))
@@ -214,6 +216,25 @@ def test_after_an_adoption_another_evidence_root_and_a_route_to_the_standby_are_
     assert "leads to west (epoch 1), but east is active" in detail
     commands = [command for each in wrong.json["findings"] for command in each["commands"]]
     run_as_printed("\n".join(commands), tmp_path, tmp_path)
+    assert line.run(*DOCTOR).code == 0
+
+
+def test_after_an_adoption_a_fence_with_a_hole_and_approvers_without_keys_are_named(protection: Protection) -> None:
+    protection.adopt()
+    lifted = min(plan.write_fence(protection.group))
+    with protection.cluster("west", "admin") as admin:
+        admin.acls.remove([lifted])
+    line = CommandLine(protection)
+    said = line.run(*DOCTOR, "--json")
+    assert [(about, name) for about, name, _ in open_findings(said)] == [
+        (protection.name, "approvers"),
+        (protection.name, "fence"),
+    ], said
+    assert f"python -m kafka_dr health --group {protection.name}" in [
+        command for each in said.json["findings"] for command in each["commands"]
+    ]
+    line.run("health", "--group", protection.name)
+    _, protection.changes["approver_keys"] = line.keys("alice")
     assert line.run(*DOCTOR).code == 0
 
 
