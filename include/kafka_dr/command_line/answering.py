@@ -121,9 +121,17 @@ def sign_answer(
 
 
 def agrees() -> bool:
-    """Ask the person at the terminal; everything but *approve* and *reject* is asked again."""
+    """Ask the person at the terminal; everything but *approve* and *reject* is asked again.
+
+    :raises Refused: the input has ended
+    """
     while True:
-        typed = str(typer.prompt("Type approve or reject", err=True)).strip().lower()
+        try:
+            typed = str(typer.prompt("Type approve or reject", err=True)).strip().lower()
+        except typer.Abort as error:
+            raise Refused(
+                "nobody typed approve or reject, so nothing was approved and nothing was changed: run the command again"
+            ) from error
         if typed in ("approve", "reject"):
             return typed == "approve"
 

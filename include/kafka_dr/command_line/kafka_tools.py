@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -160,7 +159,9 @@ def log_ends(access: ToolAccess, topics: Collection[str], prefixes: Collection[s
 
 
 def _pattern(topics: Collection[str], prefixes: Collection[str]) -> str:
-    return "|".join((*map(re.escape, sorted(topics)), *(f"{re.escape(prefix)}.*" for prefix in sorted(prefixes))))
+    """Return a regular expression for Java and grep: of what names of topics can hold, only a dot means anything."""
+    named = (*((name, "") for name in sorted(topics)), *((prefix, ".*") for prefix in sorted(prefixes)))
+    return "|".join(name.replace(".", r"\.") + rest for name, rest in named)
 
 
 def change_topics(

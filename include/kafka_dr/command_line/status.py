@@ -50,6 +50,9 @@ def status(
 ) -> None:
     """Show where each group is active, what holds it, and what to do next. Changes nothing.
 
+    The exit code is about what registers, route and flows answer now. What the page begins with also counts what the
+    scheduled checks have found: it is UNKNOWN where none run.
+
     With --by-hand it prints how a group is moved, rolled back or opened with kafka-acls, kafka-consumer-groups and
     curl, when no program of this project runs. Print it in time: the commands fit the state of that minute.
     """

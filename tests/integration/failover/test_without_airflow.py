@@ -255,6 +255,19 @@ def test_a_rejected_failover_changes_nothing(group: SwitchedGroup, tmp_path: Pat
     assert outside_view.look(group.protection) == before
 
 
+def test_a_failover_whose_terminal_is_closed_before_an_answer_says_that_nothing_was_changed(
+    group: SwitchedGroup, tmp_path: Path
+) -> None:
+    line, own = CommandLine(group.protection), tmp_path / "bob.pem"
+    public = line.run("keygen", str(own)).out.strip()
+    before = outside_view.look(group.protection)
+    with group.protection.changed(approver_keys={"bob": public}):
+        begin = ("failover", "planned", "--group", group.name, "--reason", "a test")
+        said = line.run(*begin, "--key", str(own), typed="n\n")
+    assert (said.code, "nothing was changed" in said.err, "Abort" in said.err) == (4, True, False), said
+    assert outside_view.look(group.protection) == before
+
+
 def test_a_failover_by_break_glass_is_named_until_somebody_has_reviewed_it(group: SwitchedGroup) -> None:
     line, target = CommandLine(group.protection), group.standby
     begin = ("failover", "planned", "--group", group.name, "--reason", "a test", "--json")
