@@ -11,7 +11,7 @@ from kafka_dr.command_line.answering import Answering, expired, obtain_answer
 from kafka_dr.command_line.exit_codes import ExitCode
 from kafka_dr.command_line.step_page import StepPage
 from kafka_dr.durations import duration
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import (
@@ -68,7 +68,8 @@ def _carried_out(request: RunRequest, clients: Clients, answering: Answering, pa
             return _failed(step, request, clients, page)
         except KafkaDrError as error:
             page.say(str(error), "bold red")
-            return _failed(step, request, clients, page, ExitCode.UNKNOWN)
+            unapproved = step.name in _APPROVALS and isinstance(error, Refused)
+            return _failed(step, request, clients, page, ExitCode.REFUSED if unapproved else ExitCode.UNKNOWN)
     clients.shown.over(request.protection_group, request.run)
     return page.end(f"the {verb_words(request.verb)} of {request.protection_group} is done")
 

@@ -264,7 +264,7 @@ def test_a_failover_whose_terminal_is_closed_before_an_answer_says_that_nothing_
     with group.protection.changed(approver_keys={"bob": public}):
         begin = ("failover", "planned", "--group", group.name, "--reason", "a test")
         said = line.run(*begin, "--key", str(own), typed="n\n")
-    assert (said.code, "nothing was changed" in said.err, "Abort" in said.err) == (4, True, False), said
+    assert (said.code, "nothing was changed" in said.out, "Abort" in said.err) == (4, True, False), said
     assert outside_view.look(group.protection) == before
 
 
