@@ -16,9 +16,9 @@ _LAST_BYTES, _SHOWN = 200_000, 60
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep them with the report of a test that failed."""
     report = yield
-    lab = getattr(item, "funcargs", {}).get("lab")
-    if report.failed and lab is not None:
-        logs = sorted(lab.home.logs.glob("*.log"))
+    home = getattr(getattr(item, "funcargs", {}).get("lab"), "home", None)
+    if report.failed and home is not None:
+        logs = sorted(home.logs.glob("*.log"))
         report.sections.extend((f"{_SECTION}: {log.stem}", found) for log in logs if (found := _errors(log)))
     return report
 
