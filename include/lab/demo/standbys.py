@@ -93,7 +93,7 @@ class StandbysDisaster(StandbysRehearsal, DisasterRehearsal):
         with super()._lost(source):
             self._survivor = logs_of(more, self._settings(ADMIN)[more])
             held = first_hand(logs_of(less, self._settings(ADMIN)[less]))
-            lacking = first_hand(self._survivor) - held
+            lacking = first_hand(self._survivor).keys() - held.keys()
             self._did(f"{more} holds {len(lacking)} records that {less} lacks")
             yield
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from lab.invariants.model import InvariantResult, Logs, RecordId
@@ -21,9 +22,9 @@ def differing(logs: Mapping[str, Logs], active: str) -> list[str]:
     return found
 
 
-def first_hand(logs: Logs) -> set[RecordId]:
-    """Return the records that a cluster holds, without those that were published again from a list."""
-    return {each.record for log in logs.values() for each in log if each.record is not None and not each.rescued}
+def first_hand(logs: Logs) -> Counter[RecordId]:
+    """Count the records that a cluster holds, without those that were published again from a list."""
+    return Counter(each.record for log in logs.values() for each in log if each.record is not None and not each.rescued)
 
 
 def check_survivor(survivor: Logs, active: Logs) -> InvariantResult:
@@ -32,8 +33,8 @@ def check_survivor(survivor: Logs, active: Logs) -> InvariantResult:
     :param survivor: what a standby held when the active cluster was lost
     :param active: what the active cluster holds at the end
     """
-    held = first_hand(survivor)
-    if lost := sorted(held - first_hand(active)):
+    held = first_hand(survivor).keys()
+    if lost := sorted(held - first_hand(active).keys()):
         said = f"{len(lost)} of {len(held)} records that a standby held are not on the active cluster by replication"
         return InvariantResult("I2", "violated", said, tuple(map(str, lost[:3])))
     return InvariantResult("I2", "held", f"nothing is lost that a standby held: {len(held)} records")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from lab.invariants.copies import first_hand
 from lab.invariants.model import STATEMENTS, InvariantResult, Losses, LostCluster, Observation, RecordId, Write
 from lab.invariants.single_writer import window
 
@@ -27,20 +28,15 @@ class LossCheck:
 
 def check_losses(observation: Observation, *, active: str, left: LostCluster) -> LossCheck:
     """Compare what is missing with the list."""
-    first_hand = Counter(
-        each.record
-        for log in observation.logs.get(active, {}).values()
-        for each in log
-        if each.record is not None and not each.rescued
-    )
+    there = first_hand(observation.logs.get(active, {}))
     listed = Counter(each.record for each in observation.stranded if each.record is not None)
-    missing = [write for write in observation.writes if not first_hand[write.record]]
+    missing = [write for write in observation.writes if not there[write.record]]
     unlisted = [write for write in missing if not listed[write.record]]
     acknowledged = Counter(write.record for write in observation.writes)
     too_many = [
         record
         for record, times in listed.items()
-        if times + first_hand[record] > max(1, acknowledged[record] + observation.attempts.get(record, 0))
+        if times + there[record] > max(1, acknowledged[record] + observation.attempts.get(record, 0))
     ]
     broken = [each.record for each in observation.stranded if each.record is not None and not each.intact]
     figures = Losses(
