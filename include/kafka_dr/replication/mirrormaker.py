@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.quoting import line
 from kafka_dr.replication import remembered_positions
 from kafka_dr.replication.connect import ConnectClient, ConnectorNeverRan, SourceOffset
@@ -210,7 +210,6 @@ class Mm2Replicator:
         :param positions: next to read; 0, like a partition that is not named, means from the start
         :param epoch: of the register, whose seed this is
         :raises Refused: the connector is not stopped
-        :raises OutcomeUnknown: Connect failed twice
         :raises NeedsPerson: what was read back is something else
         """
         state = self.status().state
@@ -218,14 +217,10 @@ class Mm2Replicator:
             raise Refused(f"{self._flow} is {state}: positions can only be set while it is stopped, so stop it first")
         wanted = {partition: offset - 1 for partition, offset in positions.items() if offset > 0} | {_SEED: epoch}
         removed = self._stored().keys() - wanted.keys()
-        entries = [self._entry(p, offset) for p, offset in sorted(wanted.items())]
-        entries += [self._entry(p, None) for p in removed]
-        try:
-            self.connect.set_offsets(self._flow.name, entries)
-        except OutcomeUnknown:
-            # Connect sets them in one transaction of its own, which may have been aborted. Then all are as before.
-            if self._stored() != wanted:
-                self.connect.set_offsets(self._flow.name, entries)
+        self.connect.set_offsets(
+            self._flow.name,
+            [self._entry(p, offset) for p, offset in sorted(wanted.items())] + [self._entry(p, None) for p in removed],
+        )
         if (found := self._stored()) != wanted:
             raise NeedsPerson(
                 f"{self._flow} was seeded and its positions read back differ at {_differences(wanted, found)}: "
