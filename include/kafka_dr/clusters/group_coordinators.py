@@ -7,7 +7,7 @@ whole process (2.16.1, confluentinc/librdkafka#5040); so offsets are read here.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from confluent_kafka import KafkaError
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
@@ -64,45 +64,35 @@ class GroupCoordinators:
             pause_seconds=SHORT_PAUSE_SECONDS,
         )
 
-    def commit(self, group: str, offsets: Mapping[TopicPartition, int], *, before_each: Callable[[], None]) -> None:
-        """Commit offsets with their metadata on behalf of a group without members.
+    def commit(
+        self, offsets: Mapping[str, Mapping[TopicPartition, int]], *, before_each: Callable[[], None]
+    ) -> dict[str, Literal[True] | KafkaDrError]:
+        """Commit offsets with their metadata on behalf of groups without members.
 
-        librdkafka's Python client adds a NUL to every text (2.16.1), which a reader in another language cannot decode.
+        librdkafka's Python client adds a NUL to every text (2.16.1), which a reader in another language cannot decode,
+        and it ends with an error where the broker that leads a group's offsets has not loaded them yet.
 
-        :param before_each: called right before each request
-        :raises GroupNotEmpty: the group has live members
+        :param before_each: called right before each request, in several threads
+        :returns: by group, the error of one whose offsets were not committed: ``GroupNotEmpty`` if it has members
         """
-        doing, part = f"set the offsets of group {group}", OffsetCommitRequest.OffsetCommitRequestTopic
-        topics: dict[str, list[Any]] = {}
-        for p, offset in sorted(offsets.items()):
-            topics.setdefault(p.topic, []).append(
-                part.OffsetCommitRequestPartition(
-                    partition_index=p.partition, committed_offset=offset, committed_metadata=metadata_of(offset)
-                )
-            )
-        wanted = OffsetCommitRequest(
-            group_id=group,
-            member_id="",
-            topics=[part(name=name, partitions=partitions) for name, partitions in topics.items()],
-            min_version=8,
-            max_version=8,
-        )
 
-        def write(coordinator: int, _names: Collection[str]) -> dict[str, bool | KafkaDrError]:
+        def one(coordinator: int, group: str) -> Literal[True] | KafkaDrError:
             before_each()
-            answer = self._session.request(wanted, doing, broker=coordinator)
+            doing = f"set the offsets of group {group}"
+            answer = self._session.request(_commit_request(group, offsets[group]), doing, broker=coordinator)
             codes = (each.error_code for topic in answer.topics for each in topic.partitions)
-            return {group: next((error for code in codes if (error := self._session.error(code, None, doing))), True)}
+            return next((error for code in codes if (error := self._session.error(code, None, doing))), True)
 
-        (done,) = self.ask(
-            [group],
+        def write(coordinator: int, groups: Collection[str]) -> dict[str, Literal[True] | KafkaDrError]:
+            return ask_each(lambda group: one(coordinator, group), groups, at_most=REQUESTS_AT_ONCE)
+
+        return self.ask(
+            offsets,
             write,
             is_final=lambda _: True,
             seconds=self._session.request_seconds,
             pause_seconds=SHORT_PAUSE_SECONDS,
-        ).values()
-        if isinstance(done, KafkaDrError):
-            raise done
+        )
 
     def ask(
         self,
@@ -188,6 +178,24 @@ class GroupCoordinators:
         codes = (row.error_code, *(each.error_code for topic in row.topics for each in topic.partitions))
         doing = f"read the offsets of group {row.group_id}"
         return next((error for code in codes if (error := self._session.error(code, None, doing))), None)
+
+
+def _commit_request(group: str, offsets: Mapping[TopicPartition, int]) -> OffsetCommitRequest:
+    part = OffsetCommitRequest.OffsetCommitRequestTopic
+    topics: dict[str, list[Any]] = {}
+    for p, offset in sorted(offsets.items()):
+        topics.setdefault(p.topic, []).append(
+            part.OffsetCommitRequestPartition(
+                partition_index=p.partition, committed_offset=offset, committed_metadata=metadata_of(offset)
+            )
+        )
+    return OffsetCommitRequest(
+        group_id=group,
+        member_id="",
+        topics=[part(name=name, partitions=partitions) for name, partitions in topics.items()],
+        min_version=8,
+        max_version=8,
+    )
 
 
 def _offsets(row: Any) -> dict[TopicPartition, int]:

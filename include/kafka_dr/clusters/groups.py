@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
-from confluent_kafka import ConsumerGroupTopicPartitions
-from confluent_kafka import TopicPartition as ClientPartition
-
 from kafka_dr.clusters.errors import NotFound, raise_translated
 from kafka_dr.clusters.group_coordinators import GroupCoordinators
 from kafka_dr.clusters.group_states import GroupStates
 from kafka_dr.clusters.model import GroupState
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.parallel import ask_all
-from kafka_dr.positions import TopicPartition, metadata_of
-
-#: librdkafka takes one group in a call, so this many calls run at the same time.
-_CONCURRENT_GROUPS = 32
+from kafka_dr.positions import TopicPartition
 
 
 class Groups:
@@ -79,22 +72,11 @@ class Groups:
         :raises GroupNotEmpty: a group has live members
         """
 
-        def write(group: str) -> None:
-            partitions = [ClientPartition(p.topic, p.partition, offset) for p, offset in offsets[group].items()]
-            if not partitions:
-                return
-            if any(map(metadata_of, offsets[group].values())):
-                self._coordinators.commit(group, offsets[group], before_each=before_each)
-                return
-            before_each()
-            futures = self._session.admin.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, partitions)], request_timeout=self._session.request_seconds
-            )
-            done = self._session.results(futures, f"set the offsets of group {group}")[group]
-            for partition in done.topic_partitions or ():
-                self._unless_failed(partition, f"set the offsets of group {group}")
-
-        ask_all(write, sorted(offsets), at_most=_CONCURRENT_GROUPS)
+        wanted = {group: positions for group, positions in offsets.items() if positions}
+        done = self._coordinators.commit(wanted, before_each=before_each)
+        for group in sorted(done):
+            if isinstance(error := done[group], KafkaDrError):
+                raise error
 
     def delete(self, groups: Iterable[str]) -> None:
         """Delete groups with their committed offsets. A missing group is no error.
@@ -108,7 +90,3 @@ class Groups:
         for name, future in futures.items():
             with suppress(NotFound):
                 self._session.results({name: future}, f"delete the group {name}")
-
-    def _unless_failed(self, partition: ClientPartition, doing: str) -> None:
-        if partition.error is not None:
-            raise_translated(partition.error, cluster=self._session.label, doing=doing)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from threading import Timer
+from threading import Thread, Timer
 
 import pytest
 
 from kafka_dr.checks.cluster_checks import leaderless
 from kafka_dr.clusters import ClusterUnreachable, NotFound, TopicPartition
 from support.two_brokers import TwoBrokers
-from support.waiting import known_to_all
+from support.waiting import eventually, known_to_all
 
 pytestmark = pytest.mark.kafka
 #: A controller fences a broker after nine seconds without a heartbeat.
 GONE_SECONDS = 11.0
+#: The protocol's number for an election of the first of the replicas.
+PREFERRED = 0
 
 
 def test_a_partition_without_a_leader_has_no_high_watermark_and_no_other_answer(two_brokers: TwoBrokers) -> None:
@@ -59,3 +61,22 @@ def test_a_leader_that_does_not_know_a_new_topic_yet_is_asked_again(two_brokers:
             assert known.topics.high_watermarks(new) == dict.fromkeys(new, 0)
         finally:
             waking.join()
+
+
+def test_offsets_are_committed_while_their_coordinators_move(two_brokers: TwoBrokers) -> None:
+    """A broker that has just become the leader of a group's offsets answers that it is not their coordinator yet."""
+    wanted = {f"orders-moving-{number}": {TopicPartition("orders.moving", 0): number} for number in range(64)}
+    with two_brokers.cluster("admin") as admin, two_brokers.cluster("dr-operator") as operator:
+        admin.topics.create("orders.moving", partitions=1, replication_factor=1, config={})
+        known_to_all(admin, "orders.moving")
+        operator.groups.set_offsets(wanted)
+        client = admin._session.python_admin
+        logs = admin.topics.describe(["__consumer_offsets"])["__consumer_offsets"].partitions
+        for brokers in ([1, 2], [2, 1]) * 4:
+            assert not any(client.alter_partition_reassignments(dict.fromkeys(logs, brokers)).values())
+            eventually(lambda: not client.list_partition_reassignments())
+            moving = Thread(target=client.elect_leaders, args=(PREFERRED, list(logs)))
+            moving.start()
+            operator.groups.set_offsets(wanted)
+            moving.join()
+        assert operator.groups.offsets(wanted) == wanted
