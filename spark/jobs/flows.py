@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jobs.connections import JobConnections
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
+from kafka_dr.clusters.renamed import FlowCluster, seen_as
 from kafka_dr.errors import Refused
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.replication.flow import Flow
@@ -63,7 +63,7 @@ def reached(topology: Topology, flow: AuditedFlow, connections: JobConnections) 
         for cluster, end in ((source, flow.source), (target, flow.target)):
             _recognise(cluster.topics.identity().cluster_id, end)
         watched = watch_flow(flow_of(flow), target=target, declared=topology.cluster(flow.target.name))
-        yield ReachedFlow(flow, source, target, watched)
+        yield ReachedFlow(flow, source, seen_as(target, flow.naming), watched)
 
 
 def _observed(flow: AuditedFlow, source: KafkaCluster, target: KafkaCluster) -> ReachedFlow:
@@ -80,8 +80,7 @@ def _observed(flow: AuditedFlow, source: KafkaCluster, target: KafkaCluster) -> 
             f"{source.name} and {target.name} are the same cluster, {seen[0]}: a copy is never compared with itself; "
             "correct a connection"
         )
-    naming = flow.naming
-    return ReachedFlow(flow, source, target if naming is None else RenamedCluster(target, naming), None)
+    return ReachedFlow(flow, source, seen_as(target, flow.naming), None)
 
 
 def _recognise(seen: str, end: AuditedEnd) -> None:

@@ -27,6 +27,7 @@ from kafka_dr.register import Phase, Register, RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, fact_of_further
 from kafka_dr.register.membership import joined
 from kafka_dr.register.roles import Role
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import StepOutcome, shortfall
@@ -95,7 +96,7 @@ def _act(
     if not refused.passes:
         raise Refused(f"{standby} is not proven to refuse writes, and the record is unchanged: {refused.detail}")
     # Only after the fence the answer stays true.
-    first = first_flow(context, standing, standby)
+    first = first_flow(context, Flow(context.group.name, standing.active, standby))
     if first.problem:
         raise Refused(f"the record is unchanged, and {standby} is fenced: {first.problem}")
     seed = FlowSeed(state.epoch, state.active, standby, on_source={}, mode=first.mode).to_json()

@@ -27,9 +27,10 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_further
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_back, fact_of_further
 from kafka_dr.register.roles import Roles
 from kafka_dr.register.transitions import adopted, way_out
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
@@ -210,7 +211,10 @@ def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | N
             f"deny the applications' work and changes on {name} ({len(left)} DENYs are missing)"
             for name, left in away.items()
         ),
-        *(f"journal where the flow {state.active} → {name} begins; dr_flows then starts it" for name in state.standbys),
+        *(
+            f"journal where the flow {flow.source} → {flow.target} begins; dr_flows then starts it"
+            for flow in _flows(context, state)
+        ),
         f"write the route to {state.active} if there is none",
     )
 
@@ -224,15 +228,35 @@ def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
     """Write the record, first on the active cluster; fence the standbys; journal the flows' seeds; write the route."""
     for name in (state.active, *state.standbys):
         context.clients.register(name).copy(state)
-    context.acl_changes(state.active, adoption_guard(context, state)).add(plan.flow_fence(context.group))
+    group = context.group
+    context.acl_changes(state.active, adoption_guard(context, state)).add(
+        plan.flow_fence(group) | plan.apart(group, state.active)
+    )
     fences = {name: context.acl_changes(name, adoption_guard(context, state)) for name in state.standbys}
-    added = [deny for fence in fences.values() for deny in fence.add(*plan.standby_in_order(context.group))]
-    # The seed without a standby in its name says that the adoption is complete: it is the last one.
-    first, *further = state.standbys
-    named = {name: fact_of_further(name) for name in further} | {first: FLOW_SEED}
-    seeds = {name: _seed_flow(context, state, name, fences, fact=fact) for name, fact in named.items()}
-    seeded = {"seed": seeds[first], **({"seeds": seeds} if further else {})}
+    added = [
+        deny
+        for name, fence in fences.items()
+        for deny in fence.add(plan.apart(group, name), *plan.standby_in_order(group))
+    ]
+    seeds = {flow: _seed_flow(context, state, flow, fences, fact=fact) for flow, fact in _flows(context, state).items()}
+    seeded = {"seed": seeds[Flow(group.name, state.active, state.standbys[0])]}
+    if len(seeds) > 1:
+        seeded["seeds"] = {f"{flow.source}-to-{flow.target}": seed for flow, seed in seeds.items()}
     return {"epoch": state.epoch, "denies_added": len(added), **seeded, "route": write_first_route(context, state)}
+
+
+def _flows(context: GroupContext, state: RegisterState) -> dict[Flow, str]:
+    """Return the flows of a group that is being adopted, each with the name of the fact of its seed.
+
+    The seed without a cluster in its name says that the adoption is complete: it is the last one.
+    """
+    first, *further = (Flow(state.group, state.active, name) for name in state.standbys)
+    back = {each.reverse: fact_of_back(each.target) for each in (first, *further)}
+    return {
+        **(back if context.declared.renames_copies else {}),
+        **{each: fact_of_further(each.target) for each in further},
+        first: FLOW_SEED,
+    }
 
 
 def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:
@@ -241,7 +265,7 @@ def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard
 
 
 def _seed_flow(
-    context: GroupContext, state: RegisterState, standby: str, fences: Mapping[str, AclChanges], *, fact: str
+    context: GroupContext, state: RegisterState, flow: Flow, fences: Mapping[str, AclChanges], *, fact: str
 ) -> Mapping[str, Any]:
     """Journal where a flow begins: at the start if the topics are empty; a flow that exists keeps its offsets.
 
@@ -254,14 +278,14 @@ def _seed_flow(
     """
     seed = context.clients.register(state.active).facts(context.group.name, state.run).get(fact)
     if seed is None:
-        first = first_flow(context, state, standby)
+        first = first_flow(context, flow)
         if first.problem:
-            for fence in fences.values():
-                fence.lift(plan.standby(context.group))
+            for name, fence in fences.items():
+                fence.lift(plan.standby(context.group) | plan.apart(context.group, name))
             raise Refused(
-                f"A client wrote to {standby} before the fence was in place; the fence was removed. {first.problem}"
+                f"A client wrote to {flow.target} before the fence was in place; the fence was removed. {first.problem}"
             )
-        seed = FlowSeed(state.epoch, state.active, standby, on_source={}, mode=first.mode).to_json()
+        seed = FlowSeed(state.epoch, flow.source, flow.target, on_source={}, mode=first.mode).to_json()
     for name in (state.active, *state.standbys):
         context.clients.register(name).write_fact(context.group.name, state.run, fact, seed)
     return dict(seed)

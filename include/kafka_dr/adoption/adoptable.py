@@ -63,17 +63,16 @@ def seeded(context: GroupContext, state: RegisterState) -> bool:
     return FLOW_SEED in context.clients.register(state.active).facts(context.group.name, state.run)
 
 
-def first_flow(context: GroupContext, state: RegisterState, standby: str) -> FirstFlow:
-    """Look at the flow and a standby's logs: every record there has to be a copy made by that flow."""
-    flow = Flow(context.group.name, state.active, standby)
+def first_flow(context: GroupContext, flow: Flow) -> FirstFlow:
+    """Look at the flow and the logs that it writes to: every record there has to be a copy made by that flow."""
     replicator = context.clients.replicator(flow)
     setup = replicator.setup()
     if setup is None:
-        return FirstFlow("start", _unexplained(_holding_records(context, standby), flow, "there is no such flow"))
+        return FirstFlow("start", _unexplained(_holding_records(context, flow), flow, "there is no such flow"))
     if not setup.exactly_once:
         problem = (
             f"{replicator.described} exists and is not exactly-once, so it may have copied records twice or left some "
-            f"out. Delete it and empty the topics on {standby}, then run dr_adopt again"
+            f"out. Delete it and empty the topics on {flow.target}, then run dr_adopt again"
         )
         return FirstFlow("continue", problem)
     return FirstFlow("continue", _unexplained(_not_copied(context, flow), flow, "that flow has no offset in them"))
@@ -87,7 +86,7 @@ def _not_copied(context: GroupContext, flow: Flow) -> list[TopicPartition]:
     replicator = context.clients.replicator(flow)
 
     def unexplained() -> list[TopicPartition]:
-        holding, copied = _holding_records(context, flow.target), replicator.positions()
+        holding, copied = _holding_records(context, flow), replicator.positions()
         return [partition for partition in holding if partition not in copied]
 
     return still_missing(unexplained, clock=context.clock, seconds=ARRIVAL_SECONDS)
@@ -102,14 +101,24 @@ def _standby_is_free(context: GroupContext, state: RegisterState, standby: str, 
                 f"{standby} is fenced by this adoption, and the seed of its flow is journaled",
             ),
         )
-    first = first_flow(context, state, standby)
+    flow = Flow(context.group.name, state.active, standby)
+    first = first_flow(context, flow)
     how = "start at the beginning" if first.mode == "start" else "continue at the offsets that it has"
     said = f"{standby} holds no records that the flow did not copy: the flow can {how}"
     return (
         Check.that("standby_holds_nothing_of_its_own", not first.problem, first.problem or said),
         no_members(context, standby),
-        flow_back_is_still(context, state, standby),
+        _nothing_comes_back(context, state, flow.reverse),
     )
+
+
+def _nothing_comes_back(context: GroupContext, state: RegisterState, back: Flow) -> Check:
+    """Return whether nothing is copied to the active cluster that its own flow would copy again, or may not copy."""
+    if not context.declared.renames_copies:
+        return flow_back_is_still(context, state, back.source)
+    problem = first_flow(context, back).problem
+    said = f"{back.target} holds no copy that {back.name} did not make"
+    return Check.that("copies_explained", not problem, problem or said)
 
 
 def _unexplained(partitions: Sequence[TopicPartition], flow: Flow, why: str) -> str:
@@ -124,8 +133,9 @@ def _unexplained(partitions: Sequence[TopicPartition], flow: Flow, why: str) -> 
     )
 
 
-def _holding_records(context: GroupContext, cluster: str) -> list[TopicPartition]:
-    topics, partitions = context.operator(cluster).topics, context.partitions(cluster)
+def _holding_records(context: GroupContext, flow: Flow) -> list[TopicPartition]:
+    topics = context.copies_by(flow).topics
+    partitions = topics.partitions(context.group.owns_topic)
     starts, ends = topics.log_starts(partitions), topics.high_watermarks(partitions)
     return [partition for partition in partitions if ends[partition] > starts[partition]]
 

@@ -79,7 +79,8 @@ def writers_declared(context: GroupContext, clusters: Collection[str], *, seen: 
         problems.append(f"{', '.join(super_apps)} is a super user, which no fence stops: remove it from super.users")
     undecided = not_by_acls(context, clusters, "whether a principal that is not declared may write there")
     for name in filter(context.decides_by_acls, clusters):
-        authorizer, topics = authorizer_of(context, name, seen.acls(name)), seen.topics(name)
+        authorizer = authorizer_of(context, name, seen.acls(name))
+        topics = {*seen.topics(name), *context.copies_on(name)}
         undeclared = sorted(authorizer.writers(topics) - fenced - passing)
         if open_to_all := authorizer.without_acls(topics):
             shown = ", ".join(open_to_all[:3])

@@ -119,7 +119,7 @@ def same_topics(
     clusters = (seed.source, seed.target) if ask == "both" else (ask,)
     flow = Flow(state.group, seed.source, seed.target)
     copied_by = context.clients.replicator(flow).described
-    return judged(copied_by, known, seed, {name: context.topic_ids(name) for name in clusters})
+    return judged(copied_by, known, seed, {name: _ids(context, flow, name) for name in clusters})
 
 
 def judged(copied_by: str, known: TopicIds, seed: FlowSeed, now: Ids) -> Check:
@@ -171,10 +171,11 @@ def learn_topics(context: GroupContext, state: RegisterState, standby: str, guar
     seed, known = _known(context, state, standby, state.active)
     if seed is None or (seed.source, seed.target) != (state.active, standby):
         return
-    now = {name: context.topic_ids(name) for name in (seed.source, seed.target)}
+    flow = Flow(state.group, seed.source, seed.target)
+    now = {name: _ids(context, flow, name) for name in (seed.source, seed.target)}
     copied = _copied(context, seed) if known.unknown(now) else frozenset[str]()
     learned = known.learning(now, copied=copied, at=context.clock.now())
-    fact, name = learned.fact(), _journaled_as(state, standby)
+    fact, name = learned.fact(), _journaled_as(context, state, standby)
     for cluster in (state.active, standby):
         register = context.clients.register(cluster)
         if register.facts(state.group, JOURNAL).get(name) != fact:
@@ -195,9 +196,14 @@ def _copied(context: GroupContext, seed: FlowSeed) -> frozenset[str]:
     return frozenset(p.topic for p in (*seed.on_source, *positions))
 
 
-def _journaled_as(state: RegisterState, standby: str) -> str:
-    """Return the name of the fact of a flow; of several standbys each has its own."""
-    return f"{JOURNAL}.{standby}" if state.has_several else JOURNAL
+def _ids(context: GroupContext, flow: Flow, cluster: str) -> Mapping[str, str]:
+    """Return the ids of a flow's topics on one of its clusters, by the names that they have on the source."""
+    return context.topic_ids(cluster) if cluster == flow.source else context.ids_of_copies(flow)
+
+
+def _journaled_as(context: GroupContext, state: RegisterState, standby: str) -> str:
+    """Return the name of the fact of a flow; of several that run at the same time each has its own."""
+    return f"{JOURNAL}.{standby}" if state.has_several or context.declared.renames_copies else JOURNAL
 
 
 def _known(context: GroupContext, state: RegisterState, standby: str, keeps: str) -> tuple[FlowSeed | None, TopicIds]:
@@ -205,4 +211,4 @@ def _known(context: GroupContext, state: RegisterState, standby: str, keeps: str
     seed = newest_seed(history, state, standby)
     if seed is None:
         return None, TopicIds(0)
-    return seed, TopicIds.of(seed, history.get(JOURNAL, {}).get(_journaled_as(state, standby)))
+    return seed, TopicIds.of(seed, history.get(JOURNAL, {}).get(_journaled_as(context, state, standby)))

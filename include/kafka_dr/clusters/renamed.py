@@ -32,6 +32,10 @@ class CopyNames:
 
     naming: Naming
 
+    def copy_of(self, topic: str) -> str | None:
+        """Return what the copy of a topic of the source is called; ``None`` if it is never copied."""
+        return self.naming.copy_of(topic)
+
     def own(self, topic: str) -> str:
         """Return what the copy of a topic of the source is called.
 
@@ -72,6 +76,25 @@ class RenamedTopics:
         """
         wanted = {self._names.own(name): name for name in names}
         return {wanted[own]: replace(found, name=wanted[own]) for own, found in self._topics.describe(wanted).items()}
+
+    def existing(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Describe those of the copies that exist and that the principal may see."""
+        wanted = {own: name for name in names if (own := self._names.copy_of(name)) is not None}
+        return {wanted[own]: replace(found, name=wanted[own]) for own, found in self._topics.existing(wanted).items()}
+
+    def partitions(self, wanted: Callable[[str], bool]) -> tuple[TopicPartition, ...]:
+        """Return every partition of the copies whose originals have a wanted name, in order."""
+        found = self._topics.partitions(lambda own: (name := self._names.original(own)) is not None and wanted(name))
+        named = ((self._names.original(p.topic), p.partition) for p in found)
+        return tuple(sorted(TopicPartition(name, number) for name, number in named if name is not None))
+
+    def settings(self, names: Iterable[str], keys: Collection[str]) -> dict[str, dict[str, str]]:
+        """Return some effective settings of copies, by name and key.
+
+        :raises NotFound: one of them does not exist
+        """
+        wanted = {self._names.own(name): name for name in names}
+        return {wanted[own]: found for own, found in self._topics.settings(wanted, keys).items()}
 
     def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the log start offset of each partition."""
@@ -122,6 +145,12 @@ class RenamedOffsetsByTime:
         """Return the first offset of that time or later; ``None`` if there is no such record."""
         named = self._names.own_partitions(partitions)
         return {named[own]: offset for own, offset in self._offsets_by_time.at(named, timestamp_ms).items()}
+
+    def at_each(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Return the same, at a time of its own for each partition."""
+        named = self._names.own_partitions(times)
+        found = self._offsets_by_time.at_each({own: times[p] for own, p in named.items()})
+        return {named[own]: offset for own, offset in found.items()}
 
 
 class RenamedConfigs:
@@ -178,6 +207,8 @@ class RenamedCluster:
 
     def __init__(self, cluster: KafkaCluster, naming: Naming) -> None:
         names = CopyNames(naming)
+        #: The cluster under its own names.
+        self.plain, self._naming = cluster, naming
         self.name = cluster.name
         self.settings = cluster.settings
         self.topics = RenamedTopics(cluster.topics, names)
@@ -186,6 +217,23 @@ class RenamedCluster:
         self.configs = RenamedConfigs(cluster.configs, names)
         self.group_reading = RenamedGroupReading(cluster.group_reading, names)
 
+    def remembering_topics(self) -> RenamedCluster:
+        """Return this cluster as one piece of work looks at it several times."""
+        return RenamedCluster(self.plain.remembering_topics(), self._naming)
+
 
 #: A cluster of a flow, for who only reads it.
 FlowCluster: TypeAlias = KafkaCluster | RenamedCluster
+
+
+def seen_as(cluster: KafkaCluster, naming: Naming | None) -> FlowCluster:
+    """Return a cluster with its copies under the names of their originals.
+
+    :param naming: of the copies; ``None``: they have these names
+    """
+    return cluster if naming is None else RenamedCluster(cluster, naming)
+
+
+def plain(cluster: FlowCluster) -> KafkaCluster:
+    """Return the cluster under its own names."""
+    return cluster.plain if isinstance(cluster, RenamedCluster) else cluster

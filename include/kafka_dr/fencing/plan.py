@@ -124,6 +124,27 @@ def flow_fence(group: ProtectionGroup) -> frozenset[Acl]:
     return _denies([group.replicator_principal], AclOperation.WRITE, _topics(group))
 
 
+def copy_fence(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
+    """Return the DENYs that keep everybody but replication from the copies on a cluster that are never opened."""
+    origins = (name for name in group.clusters if name != cluster)
+    copies = [resource for origin in origins for resource in _copies(group, origin, cluster)]
+    probe = _denies([group.probe_principal], AclOperation.WRITE, copies)
+    return _denied(group.principals, DENIED[ResourceState.READABLE_COPY], {ResourceType.TOPIC: copies}) | probe
+
+
+def apart(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
+    """Return the DENYs that a cluster has whatever its role is, where copies have other names than their originals.
+
+    Applications never write to a copy, and replication never writes to a topic of the applications.
+    """
+    return copy_fence(group, cluster) | flow_fence(group) if group.renames_copies else frozenset()
+
+
+def copy_flow_fence(group: ProtectionGroup, source: str, target: str) -> frozenset[Acl]:
+    """Return the DENYs that stop the flow of one cluster from writing to its copies on another."""
+    return _denies([group.replicator_principal], AclOperation.WRITE, _copies(group, source, target))
+
+
 def witness(group: ProtectionGroup, also: Collection[str] = ()) -> frozenset[Acl]:
     """Return a DENY that stops nobody, by which is seen whether DENYs last: on a topic that nobody makes or uses.
 
@@ -192,6 +213,15 @@ def _topics(group: ProtectionGroup) -> list[_Resource]:
     if group.canary_topic not in literal and not group.canary_topic.startswith(tuple(group.topic_prefixes)):
         literal.append(group.canary_topic)
     return _resources(ResourceType.TOPIC, literal, group.topic_prefixes)
+
+
+def _copies(group: ProtectionGroup, source: str, target: str) -> list[_Resource]:
+    """Return what copies are called that keep another name; none where they have those of their originals."""
+    naming = group.naming(source, target)
+    if naming is None:
+        return []
+    named = ((kind, naming.copy_of(name), pattern) for kind, name, pattern in _topics(group))
+    return [(kind, name, pattern) for kind, name, pattern in named if name is not None]
 
 
 def _groups(group: ProtectionGroup) -> list[_Resource]:

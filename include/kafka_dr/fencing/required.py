@@ -2,6 +2,8 @@
 
 active cluster
     applications may write, the replicator may not
+every cluster, where copies have other names than their originals
+    applications never write to a copy, and the replicator never to another topic
 every other cluster
     application writes, transactional ids and group reads are denied; the replicator, too, while nothing may be copied
     to that cluster
@@ -32,7 +34,7 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
     """
     if state.phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED) or cluster in state.gone:
         return frozenset()
-    kept_out = plan.existing_denies(group) if replaced else frozenset[Acl]()
+    kept_out = plan.apart(group, cluster) | (plan.existing_denies(group) if replaced else frozenset[Acl]())
     if state.roles.of(cluster) is Role.ACTIVE:
         return plan.flow_fence(group) | kept_out
     closed = plan.flow_fence(group) if is_closed(state, cluster) else frozenset[Acl]()

@@ -6,9 +6,11 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.group_offsets.transfers import PositionTransfer, along_flow
 from kafka_dr.offsets.commit_metadata import USUAL_LIMIT, carried, other_distances
 from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.positions import Committed, metadata_of
@@ -33,10 +35,16 @@ def about_what_follows(committed: Committed) -> dict[str, dict[TopicPartition, i
     return {group: of for group, of in found.items() if of}
 
 
-def carry(run: Run, translated: Sequence[TranslatedOffset], committed: Committed) -> list[TranslatedOffset]:
+def carry(
+    run: Run,
+    translated: Sequence[TranslatedOffset],
+    committed: Committed,
+    transfer: PositionTransfer | None = None,
+) -> list[TranslatedOffset]:
     """Add the commit metadata of the source where it is right on the target. Without any, nothing is asked.
 
     :param committed: on the source, whose records can be read
+    :param transfer: between which logs; along the run's flow where ``None``
     """
     texts = {(group, p): offset for group, of in committed.items() for p, offset in of.items() if metadata_of(offset)}
     if not texts:
@@ -44,6 +52,7 @@ def carry(run: Run, translated: Sequence[TranslatedOffset], committed: Committed
     limit = limit_of(run)
     found = _distances(
         run,
+        transfer or along_flow(run),
         {
             (each.partition, each.source_offset, each.target_offset)
             for each in translated
@@ -132,11 +141,11 @@ def in_words(found: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{many}: {rest}"
 
 
-def _distances(run: Run, points: Collection[Point]) -> dict[Point, str]:
+def _distances(run: Run, transfer: PositionTransfer, points: Collection[Point]) -> dict[Point, str]:
     """Return why records after these points have other distances on the target; empty if they have the same."""
     if not points:
         return {}
-    sides = run.clients.cluster(run.source, "audit"), run.clients.cluster(run.target, "audit")
+    sides = transfer.source_of(run, "audit"), transfer.target_of(run, "audit")
     ends = [side.topics.last_stable_offsets({p for p, _, _ in points}) for side in sides]
     long = {at for at in points if ends[0][at[0]] - at[1] > _MOST_READ or ends[1][at[0]] - at[2] > _MOST_READ}
     near = [at for at in points if at not in long]
@@ -154,7 +163,7 @@ def _distances(run: Run, points: Collection[Point]) -> dict[Point, str]:
 
 
 def _records(
-    run: Run, side: KafkaCluster, begins: Iterable[tuple[TopicPartition, int]], ends: Mapping[TopicPartition, int]
+    run: Run, side: FlowCluster, begins: Iterable[tuple[TopicPartition, int]], ends: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the offsets of the records from the first of these offsets on, by partition."""
     first: dict[TopicPartition, int] = {}

@@ -10,6 +10,7 @@ from kafka_dr.audit.finding import FindingKind
 from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.group_offsets import commit_metadata, verification
+from kafka_dr.group_offsets.transfers import transfers
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.offsets.translate.pipeline import FEW_OFFSETS, offsets_of, translate_committed
 from kafka_dr.runs.run import Run
@@ -38,13 +39,14 @@ def compare_before_claim(run: Run) -> dict[str, str]:
 
 def _translate_ahead(run: Run) -> None:
     committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
-    owns = run.group.owns_topic
-    owned = {g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}
-    texts = commit_metadata.about_what_follows(owned)
-    wanted = owned if sum(map(len, offsets_of(owned).values())) > FEW_OFFSETS else texts
-    if wanted:
-        # Up to thousands of records after each offset are compared for it, of both logs.
-        commit_metadata.carry(run, translate_committed(basis_of(run), wanted), texts)
+    for transfer in transfers(run):
+        owned = {g: transfer.of_source(found, run.group.owns_topic) for g, found in committed.items()}
+        texts = commit_metadata.about_what_follows(owned)
+        wanted = owned if sum(map(len, offsets_of(owned).values())) > FEW_OFFSETS else texts
+        if wanted:
+            # Up to thousands of records after each offset are compared for it, of both logs.
+            translated = translate_committed(basis_of(run, transfer), wanted)
+            commit_metadata.carry(run, translated, texts, transfer)
 
 
 def _verify_tail(run: Run) -> None:

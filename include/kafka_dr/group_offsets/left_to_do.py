@@ -7,6 +7,7 @@ record there is given. The tool begins at the first record that is as young, whi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
@@ -20,6 +21,7 @@ from kafka_dr.group_offsets.reset_commands import (
     reset_share_group,
     reset_streams_application,
 )
+from kafka_dr.group_offsets.transfers import along_flow
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.named_rows import groups_from_json, groups_to_json
@@ -58,7 +60,7 @@ def read_share_starts(context: GroupContext, cluster: str, groups: Collection[st
 def of_now(run: Run, readers: SpecialReaders) -> list[dict[str, Any]]:
     """Return what would be left to do if the group failed over now: a row for each command."""
     starts = read_share_starts(run, run.source, [each.group for each in readers.share])
-    found = rows(run, readers, translate_committed(basis_of(run), starts) if starts else ())
+    found = rows(run, readers, _on_target(run, starts))
     return [*found, *_not_begun(run, readers)]
 
 
@@ -72,10 +74,17 @@ def after(run: Run, drained: Mapping[str, Any]) -> list[dict[str, Any]]:
     try:
         readers = unmovable_groups.look(run, run.source, run.target)
         starts = groups_from_json(drained.get(SHARE_STARTS, []))
-        found = rows(run, readers, translate_committed(basis_of(run), starts) if starts else ())
+        found = rows(run, readers, _on_target(run, starts))
         return [*found, *_not_begun(run, readers)]
     except KafkaDrError as error:
         return [{"reader": "", "to_do": f"whether something is left to do could not be asked: {error}", "command": ""}]
+
+
+def _on_target(run: Run, starts: Committed) -> list[TranslatedOffset]:
+    """Translate where share groups begin, by the names that the target has for the partitions."""
+    called = along_flow(run).at_target
+    found = translate_committed(basis_of(run), starts) if starts else []
+    return [replace(each, partition=called(each.partition)) for each in found]
 
 
 def journaled_starts(context: GroupContext, cluster: str) -> dict[str, Any]:

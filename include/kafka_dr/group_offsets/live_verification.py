@@ -119,8 +119,8 @@ def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
         positions = run.clients.replicator(run.flow).positions()
     except FlowNotFound:
         positions = {}
-    on_target = set(run.partitions(run.target))
-    return Reached(positions, run.operator(run.target).topics.high_watermarks(on_target & set(partitions)))
+    on_target = set(run.copied_by(run.flow))
+    return Reached(positions, run.copies_by(run.flow).topics.high_watermarks(on_target & set(partitions)))
 
 
 def still_missing(ask: Callable[[], list[T]], *, clock: Clock, seconds: float) -> list[T]:
@@ -161,5 +161,6 @@ def judge_tail(run: Run, near: NearHead) -> Check:
 
 def _times_lost(run: Run, near: NearHead) -> str:
     """Say of which topics the target does not keep the times: a property of their configuration."""
-    topics = {p.topic for p in near.ends} & set(run.read_cache.topics(run.target))
-    return times_lost(run.target, stamped_topics(run.operator(run.target).topics.settings(topics, [STAMPING])))
+    copies = run.copies_by(run.flow).topics
+    topics = {p.topic for p in near.ends} & copies.names()
+    return times_lost(run.target, stamped_topics(copies.settings(topics, [STAMPING])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
@@ -91,7 +92,7 @@ def look(context: GroupContext, cluster: str, *, seconds: float = _SETTLE_SECOND
         if isinstance(answer, KafkaDrError) or not answer.complete
     ]
     rows = read_elsewhere(
-        context.group.owns_topic,
+        _moved_from(context, cluster),
         {group: answer for group, answer in committed.items() if not isinstance(answer, KafkaDrError)},
         {group: answer.topics for group, answer in live.items() if not isinstance(answer, KafkaDrError)},
     )
@@ -109,7 +110,7 @@ def read_live(run: Run, cluster: str) -> tuple[Elsewhere, ...]:
     except KafkaDrError:
         return ()
     told = {group: answer.topics for group, answer in live.items() if not isinstance(answer, KafkaDrError)}
-    return read_elsewhere(run.group.owns_topic, {}, told)
+    return read_elsewhere(_moved_from(run, cluster), {}, told)
 
 
 def groups_read_only_owned_topics(run: Run) -> Check:
@@ -208,7 +209,12 @@ def of_frozen(run: Run, committed: Committed, seen: Collection[Elsewhere]) -> tu
     for row in seen:
         if row.live:
             live.setdefault(row.group, set()).add(row.topic)
-    return read_elsewhere(run.group.owns_topic, committed, live)
+    return read_elsewhere(_moved_from(run, run.source), committed, live)
+
+
+def _moved_from(context: GroupContext, cluster: str) -> Callable[[str], bool]:
+    """Return what says whether a failover from a cluster moves the positions in a topic."""
+    return partial(context.group.moves_positions_in, cluster=cluster)
 
 
 def _hidden(context: GroupContext, cluster: str) -> tuple[str, ...]:

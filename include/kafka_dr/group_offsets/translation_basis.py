@@ -11,6 +11,7 @@ from dataclasses import replace
 from kafka_dr.audit.kept_frontier import FileFrontierStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
+from kafka_dr.group_offsets.transfers import PositionTransfer, along_flow
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache
@@ -23,23 +24,30 @@ from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run
 
 
-def basis_of(run: Run) -> TranslationBasis:
+def basis_of(run: Run, transfer: PositionTransfer | None = None) -> TranslationBasis:
     """Look up what translations from a run's source to its target rest on.
 
     What they learn is not stored, because applications may wait for them; see :func:`keeping_basis_of`.
+
+    :param transfer: between which logs; along the run's flow where ``None``
     """
+    found = basis_of_facts(run, transfer)
+    if transfer is not None and not transfer.follows_flow:
+        # Journal and frontier of the run are about the other logs.
+        return found
     return replace(
-        basis_of_facts(run),
+        found,
         seeds=_seeds_and_frontier(run),
         ignored=ignored_ranges(run),
         taken_over=taken_over_copies(run, valid_seeds(run)),
     )
 
 
-def basis_of_facts(run: Run) -> TranslationBasis:
+def basis_of_facts(run: Run, transfer: PositionTransfer | None = None) -> TranslationBasis:
     """Return the same without what journal and frontier know: enough to gather facts, and nothing is read yet."""
     # One translation looks at both clusters several times: each look costs seconds where there are many partitions.
-    source, target = (run.clients.cluster(name, "audit").remembering_topics() for name in (run.source, run.target))
+    transfer = transfer or along_flow(run)
+    source, target = (end(run, "audit").remembering_topics() for end in (transfer.source_of, transfer.target_of))
     source_id, target_id = (run.clients.topology.cluster(name).cluster_id for name in (run.source, run.target))
     root, group = run.evidence_root, run.group.name
     return TranslationBasis(
@@ -51,6 +59,7 @@ def basis_of_facts(run: Run) -> TranslationBasis:
         ),
         cache=AnchorCache(root, group),
         proven=run.clients.proven_answers,
+        follows_flow=transfer.follows_flow,
     )
 
 
@@ -60,9 +69,9 @@ def _further(run: Run) -> tuple[tuple[str, str], ...]:
     return tuple((name, run.clients.topology.cluster(name).cluster_id) for name in further)
 
 
-def keeping_basis_of(run: Run) -> TranslationBasis:
+def keeping_basis_of(run: Run, transfer: PositionTransfer | None = None) -> TranslationBasis:
     """Look up the same for a translation that no application waits for: the pairs that it learns are kept."""
-    basis = basis_of(run)
+    basis = basis_of(run, transfer)
     # A dry run writes to no register, so it cannot record a digest.
     if run.request.dry_run:
         return basis

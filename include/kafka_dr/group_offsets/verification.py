@@ -11,6 +11,7 @@ from kafka_dr.audit.finding import Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.committed_positions import read_positions
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, recorded_store
+from kafka_dr.group_offsets.transfers import PositionTransfer, along_flow, transfers
 from kafka_dr.group_offsets.translation_basis import ignored_ranges, keeping_basis_of, valid_seeds
 from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.translate.answers import Kind, badness
@@ -29,7 +30,7 @@ def frontier(run: Run) -> RecordedFrontier:
     store = recorded_store(run)
     plain = PlainFrontier(
         run.clients.cluster(run.source, "audit"),
-        run.clients.cluster(run.target, "audit"),
+        run.copies_by(run.flow, "audit"),
         store=store,
         starts=starts,
         epoch=epoch,
@@ -102,7 +103,7 @@ def offsets_now(run: Run) -> OffsetsNow:
     )
     begins = {p: max(starts[p].source if p in starts else 0, log_starts[p]) for p in partitions}
     earlier = _those(committed, lambda p, offset: offset < begins[p])
-    return OffsetsNow(committed, ends, begins, _translated_kinds(run, earlier))
+    return OffsetsNow(committed, ends, begins, _translated_kinds(run, earlier, along_flow(run)))
 
 
 def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now: OffsetsNow) -> dict[str, Kind]:
@@ -114,7 +115,7 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now
     is before the frontier in a partition of which the target has deleted records, because a group may not have read
     those yet.
     """
-    deleted = run.operator(run.target).topics.log_starts(now.ends.keys() & verified.keys())
+    deleted = run.copies_by(run.flow).topics.log_starts(now.ends.keys() & verified.keys())
 
     def is_left(partition: TopicPartition, offset: int) -> bool:
         found = verified.get(partition)
@@ -124,9 +125,10 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified], now
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(now.committed.items()) if offsets}
     policy = run.group.groups_policy
     classes |= dict.fromkeys(now.past_the_end(), "unknown")
-    for kinds in (now.earlier, _translated_kinds(run, _those(now.committed, is_left))):
+    left = _translated_kinds(run, _those(now.committed, is_left), along_flow(run))
+    for kinds in (now.earlier, left, *(_kinds_of(run, each) for each in transfers(run) if not each.follows_flow)):
         for group, kind in kinds.items():
-            classes[group] = max(classes[group], kind, key=badness)
+            classes[group] = max(classes.get(group, "exact"), kind, key=badness)
     for group in classes:
         if (chosen := policy.start_for(group)) != "exact":
             # What it costs depends on the moment; that its owners chose it is what is approved.
@@ -140,11 +142,16 @@ def _those(committed: Committed, are_wanted: Callable[[TopicPartition, int], boo
     return {g: {p: o for p, o in offsets.items() if are_wanted(p, o)} for g, offsets in committed.items()}
 
 
-def _translated_kinds(run: Run, committed: Committed) -> dict[str, Kind]:
+def _kinds_of(run: Run, transfer: PositionTransfer) -> dict[str, Kind]:
+    """Return how sure the worst offset of each group is that is not committed in a topic which the flow copies."""
+    return _translated_kinds(run, read_positions(run, transfer)[0], transfer)
+
+
+def _translated_kinds(run: Run, committed: Committed, transfer: PositionTransfer) -> dict[str, Kind]:
     """Translate offsets, and return how sure the worst of each group is."""
     kinds: dict[str, Kind] = {}
     if any(committed.values()):
-        for found in translate_committed(keeping_basis_of(run), committed):
+        for found in translate_committed(keeping_basis_of(run, transfer), committed):
             kinds[found.group] = max(kinds.get(found.group, "exact"), found.kind, key=badness)
     return kinds
 

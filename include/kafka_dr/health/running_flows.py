@@ -37,11 +37,11 @@ def check_flows(context: GroupContext, state: RegisterState, registers: Register
 
 def _check(context: GroupContext, flow: Flow, state: RegisterState, registers: RegisterAnswers) -> Check:
     replicator = context.clients.replicator(flow)
-    status = replicator.status()
-    if not may_run(state, flow) and not status.at_rest:
-        stopped = AsksFor(lambda now: not may_run(now, flow), f"{flow.name} to be stopped")
+    status, both = replicator.status(), context.declared.renames_copies
+    if not may_run(state, flow, both_ways=both) and not status.at_rest:
+        stopped = AsksFor(lambda now: not may_run(now, flow, both_ways=both), f"{flow.name} to be stopped")
         return _stop(replicator, status, guard_by_answering(context, registers, stopped))
-    if must_run(state, flow) and status.state != "running":
+    if must_run(state, flow, both_ways=both) and status.state != "running":
         said = why_it_stops(context, flow, status)
         why = ". ".join(filter(None, (said, not_running(replicator, status))))
         return Check("flow", "failed", why, {STANDBY: flow.target})

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +33,20 @@ class FollowingOffsets:
     """Offsets of committed records; gone with the process."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, TopicPartition], _Known] = {}
+        self._known: dict[tuple[str, bool, TopicPartition], _Known] = {}
         self._lock = Lock()
 
     def of(
-        self, cluster: KafkaCluster, wanted: Mapping[TopicPartition, OffsetRange]
+        self, cluster: FlowCluster, wanted: Mapping[TopicPartition, OffsetRange]
     ) -> dict[TopicPartition, tuple[int, ...]]:
         """Return the offsets of the records in ranges of a cluster, rising.
 
         :raises KafkaDrError: what is not known yet could not be read
         """
+        # Under one name a cluster may have a topic of its own, and the copy of another cluster's.
+        renamed = isinstance(cluster, RenamedCluster)
         with self._lock:
-            before = {p: self._known.get((cluster.name, p)) for p in wanted}
+            before = {p: self._known.get((cluster.name, renamed, p)) for p in wanted}
         known = {p: found for p, found in before.items() if found is not None and found.is_part_of(wanted[p])}
         left = {p: OffsetRange(known[p].read.end if p in known else each.start, each.end) for p, each in wanted.items()}
         read: dict[TopicPartition, list[int]] = {p: [] for p in wanted}
@@ -53,5 +56,5 @@ class FollowingOffsets:
         with self._lock:
             for p, each in wanted.items():
                 begin = known[p].read.start if p in known else each.start
-                self._known[cluster.name, p] = _Known(OffsetRange(begin, each.end), found[p])
+                self._known[cluster.name, renamed, p] = _Known(OffsetRange(begin, each.end), found[p])
         return {p: offsets[bisect_left(offsets, wanted[p].start) :] for p, offsets in found.items()}

@@ -20,7 +20,8 @@ from kafka_dr.audit.copies import Entry
 from kafka_dr.audit.finding import FindingKind, Verified
 from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.walk import PartitionWalk, Walk
-from kafka_dr.clusters import KafkaCluster, Record, Topic
+from kafka_dr.clusters import Record, Topic
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.local_check import AROUND, check_locally
 from kafka_dr.offsets.translate.proven_answers import ProvenAnswers
@@ -48,7 +49,7 @@ _NOTHING = OffsetRange(0, 0)
 class _ClusterLook:
     """One cluster, at one moment."""
 
-    cluster: KafkaCluster
+    cluster: FlowCluster
     cluster_id: str
     topics: Mapping[str, Topic]
 
@@ -71,8 +72,8 @@ class PlainFrontier:
 
     def __init__(
         self,
-        source: KafkaCluster,
-        target: KafkaCluster,
+        source: FlowCluster,
+        target: FlowCluster,
         *,
         store: FileFrontierStore,
         starts: Mapping[TopicPartition, SeedPoint] | None = None,
@@ -242,7 +243,7 @@ def _at_the_ends(at: Verified, source: Sequence[Entry], target: Sequence[Entry])
     return Translation(at.source_offset, at.target_offset, "exact", 0, why, proof=near.verdict)
 
 
-def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:
+def _look(cluster: FlowCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:
     """Look at a cluster once; a topic or partition that it does not have holds no offset."""
     topics = cluster.topics.existing(p.topic for p in partitions)
     return _ClusterLook(cluster, cluster.topics.identity().cluster_id, topics)

@@ -6,7 +6,7 @@ reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +22,11 @@ FLOW_SEED = "flow_seed"
 def fact_of_further(standby: str) -> str:
     """Return the name of the fact that a run journals of the flow to a further standby of a group."""
     return f"{FLOW_SEED}.{standby}"
+
+
+def fact_of_back(flow_source: str) -> str:
+    """Return the name of the fact of the flow from a standby to the active cluster, where both directions run."""
+    return fact_of_further(f"back-from-{flow_source}")
 
 
 #: Where an adopted flow begins: at the start of every partition, at the offsets of a flow that already exists, or
@@ -105,8 +110,22 @@ def newest_seed(history: History, state: RegisterState, standby: str) -> FlowSee
     """Return the newest seed of a flow from or to a standby, journaled up to the register's epoch.
 
     The flow to a standby whose newest seed is another one may not run: what the standby holds was copied by that one.
+    Where copies have names of their own, both directions are seeded at once, and that from the active cluster counts.
 
     :param history: everything journaled about the group, by run and fact
     """
     known = (seed for seed in all_seeds(history) if seed.epoch <= state.epoch)
-    return newest(seed for seed in known if standby in (seed.source, seed.target))
+    about = sorted((seed for seed in known if standby in (seed.source, seed.target)), key=_is_from(state.active))
+    return newest(reversed(about))
+
+
+def newest_seed_of(history: History, source: str, target: str) -> FlowSeed | None:
+    """Return the newest seed of a flow in its direction.
+
+    :param history: everything journaled about the group, by run and fact
+    """
+    return newest(seed for seed in all_seeds(history) if (seed.source, seed.target) == (source, target))
+
+
+def _is_from(cluster: str) -> Callable[[FlowSeed], bool]:
+    return lambda seed: seed.source == cluster

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafka_dr.clusters.settings import java_access
-from kafka_dr.errors import Refused
 from kafka_dr.replication.copy_settings import CODEC, REQUEST, CopySettings
 from kafka_dr.replication.flow import Flow
 from kafka_dr.topology.cluster import ClusterSpec
@@ -20,6 +19,7 @@ from kafka_dr.topology.model import ProtectionGroup
 
 CONNECTOR_CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+_DEFAULT = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 #: What no flow may copy, whatever a prefix says: our own topics, Kafka's and MirrorMaker's.
@@ -45,7 +45,6 @@ SYNCS = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
 #: The same for every flow.
 FIXED = (
     Setting("connector.class", CONNECTOR_CLASS, "copies records; checkpoints and heartbeats are not wanted"),
-    Setting("replication.policy.class", IDENTITY, "a copy keeps its name, so applications move without renaming"),
     Setting("key.converter", _BYTES, "bytes stay bytes"),
     Setting("value.converter", _BYTES, "bytes stay bytes"),
     Setting("header.converter", _BYTES, "the default would re-encode headers"),
@@ -84,14 +83,12 @@ def flow_settings(
     """Return every setting of a flow's connector, other than its name.
 
     :param copies: what its topics ask for
-    :raises Refused: the group asks for another naming than identity
     """
-    if group.flow.naming != "identity":
-        raise Refused(f"{flow} names copies by {group.flow.naming!r}: only identity naming can be failed over")
     wanted = group.flow
     replicas = str(wanted.replication_factor)
     return (
         *FIXED,
+        *_of_naming(group),
         *_of_topics(copies),
         Setting("source.cluster.alias", flow.source, "names the source in positions and offset syncs"),
         Setting("target.cluster.alias", flow.target, "names the target"),
@@ -112,6 +109,21 @@ def flow_settings(
             "refresh.topics.interval.seconds",
             str(wanted.refresh_topics_seconds),
             "until then a new topic is not copied: 600 by default",
+        ),
+    )
+
+
+def _of_naming(group: ProtectionGroup) -> tuple[Setting, ...]:
+    if not group.renames_copies:
+        reason = "a copy keeps its name, so applications move without renaming"
+        return (Setting("replication.policy.class", IDENTITY, reason),)
+    return (
+        Setting("replication.policy.class", _DEFAULT, "topology: flow.naming; a copy begins with its cluster's name"),
+        Setting("replication.policy.separator", group.flow.separator, "topology: flow.separator"),
+        Setting(
+            "replication.policy.internal.topic.separator.enabled",
+            "false",
+            "the topic of offset syncs has the same name whatever the separator is",
         ),
     )
 

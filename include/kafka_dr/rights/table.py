@@ -157,7 +157,7 @@ def _principals(group: ProtectionGroup) -> dict[_Role, str]:
 def _names(pattern: str, here: str, spec: ClusterSpec, group: ProtectionGroup) -> Iterator[str]:
     match pattern:
         case "{topics}":
-            yield from _topics(group)
+            yield from _topics(group, here)
         case "{groups}":
             yield from (*group.consumer_groups, *(f"{prefix}*" for prefix in group.consumer_group_prefixes))
         case "{source}.*":
@@ -174,11 +174,16 @@ def _names(pattern: str, here: str, spec: ClusterSpec, group: ProtectionGroup) -
             yield pattern.replace("{worker}", spec.connect_group_id)
 
 
-def _topics(group: ProtectionGroup) -> Iterator[str]:
+def _topics(group: ProtectionGroup, here: str) -> Iterator[str]:
+    """Yield the group's topics, and the copies that a cluster has of them under other names."""
     try:
         whole = group.literal_topics
     except NotLookedUp:
         whole = group.topics
-    yield from (*whole, *(f"{prefix}*" for prefix in group.topic_prefixes))
+    local = [*whole, *(f"{prefix}*" for prefix in group.topic_prefixes)]
     if not covers(group.canary_topic, literals=whole, prefixes=group.topic_prefixes):
-        yield group.canary_topic
+        local.append(group.canary_topic)
+    yield from local
+    for origin in group.clusters:
+        if origin != here and (naming := group.naming(origin, here)) is not None:
+            yield from filter(None, map(naming.copy_of, local))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kafka_dr import parallel
 from kafka_dr.access_rules import AccessRules
 from kafka_dr.clusters import Acl, KafkaCluster, Topic, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster, seen_as
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import AclChanges
@@ -19,9 +20,10 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.register.kept_acls import KeptAcls, KeptByItself
 from kafka_dr.register.taken_over import taken_over_by
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs import register_read, topics_of_patterns, unfiled
 from kafka_dr.runs.acls_kept_elsewhere import KeptElsewhere
-from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.clients import Clients, Role
 from kafka_dr.runs.fence_proofs import Asking, FenceProofs, Led
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.register_guard import Condition, RegisterGuard
@@ -85,6 +87,10 @@ class GroupContext:
         """Return a cluster as the operator sees it."""
         return self.clients.cluster(cluster, "operator")
 
+    def copies_by(self, flow: Flow, role: Role = "operator") -> FlowCluster:
+        """Return the target of a flow with the copies on it under the names of their originals."""
+        return seen_as(self.clients.cluster(flow.target, role), self.group.naming(flow.source, flow.target))
+
     def probe(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the probe sees it, which is fenced as the applications are."""
         return self.clients.cluster(cluster, "probe")
@@ -100,6 +106,32 @@ class GroupContext:
     def topic_ids(self, cluster: str) -> dict[str, str]:
         """Return the ids of the group's topics on a cluster, now; a topic that is created again has a new id."""
         return {name: topic.topic_id for name, topic in self.topics(cluster).items()}
+
+    def written_by_flows(self, cluster: str) -> dict[TopicPartition, int]:
+        """Return the partitions that flows write to on a cluster, now, each with the broker that leads it.
+
+        Where copies have the names of their originals these are the group's own.
+        """
+        if not self.declared.renames_copies:
+            return self.led(cluster)
+        return self.operator(cluster).topics.led(lambda name: self.group.original_of(name, cluster) is not None)
+
+    def copied_by(self, flow: Flow) -> tuple[TopicPartition, ...]:
+        """Resolve a flow's copies on its target, now, by the names of the originals."""
+        return self.copies_by(flow).topics.partitions(self.group.owns_topic)
+
+    def copies_on(self, cluster: str) -> frozenset[str]:
+        """Return the topics on a cluster, now, that are copies with other names than their originals."""
+        if not self.declared.renames_copies:
+            return frozenset()
+        names = self.operator(cluster).topics.names()
+        return frozenset(name for name in names if self.group.original_of(name, cluster) is not None)
+
+    def ids_of_copies(self, flow: Flow) -> dict[str, str]:
+        """Return the ids of a flow's copies on its target, now, by the names of the originals."""
+        topics = self.copies_by(flow).topics
+        owned = topics.describe(filter(self.group.owns_topic, topics.names()))
+        return {name: topic.topic_id for name, topic in owned.items()}
 
     def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
         """Resolve the group's topics on a cluster, now."""

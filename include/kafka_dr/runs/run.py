@@ -148,6 +148,11 @@ class Run(GroupContext):
         """Replication from source to target."""
         return Flow(self.group.name, self.source, self.target)
 
+    @property
+    def opens_copy(self) -> bool:
+        """Whether applications write to the copy from then on; else it stays a copy, and the flow goes on."""
+        return not self.declared.renames_copies
+
     def read_register_state(self, *, others_seconds: float = OTHERS_SECONDS) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.
 

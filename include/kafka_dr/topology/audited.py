@@ -86,6 +86,7 @@ def flows_of_group(topology: Topology, group: ProtectionGroup) -> Iterator[Audit
             covers_group=group.owns_group,
             thresholds=group.thresholds,
             audits=group.audits,
+            naming=group.naming(source, target),
             replication_factor=group.flow.replication_factor,
         )
 

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
+from kafka_dr.naming import DefaultNaming, Naming
 from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, declared
 from kafka_dr.topology.drill import DrillSpec
@@ -60,10 +61,14 @@ class RouteSpec(Section):
 class FlowSpec(Section):
     """How replication of the group's topics is set up, in either direction."""
 
-    naming: Literal["identity"] = Field(
+    naming: Literal["identity", "default"] = Field(
         default="identity",
-        description="identity: a copy has the name of its original; replication with other names can be observed, as "
-        "one of observed_flows, and not failed over",
+        description="identity: a copy has the name of its original, and a failover opens it; default: it begins with "
+        "the name of its original's cluster, as in east.orders, nobody but replication ever writes to it, and a "
+        "failover moves the applications to the target's own topics",
+    )
+    separator: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,20}$")] = Field(
+        default=".", description="with default: what is between the name of the cluster and that of the topic"
     )
     tasks_max: Count = Field(default=2, description="how many tasks copy; each has its own transactional id")
     offset_lag_max: Annotated[int, Field(ge=0, strict=True)] = Field(
@@ -333,6 +338,27 @@ class ProtectionGroup(Section):
         return (*self.disaster.vantage_connections.values(), *filter(None, copied_by))
 
     @property
+    def renames_copies(self) -> bool:
+        """Whether a copy has another name than its original, so that it is never opened."""
+        return self.flow.naming != "identity"
+
+    def naming(self, source: str, target: str) -> Naming | None:
+        """Return what the copies of one cluster's topics are called on another; ``None``: as their originals."""
+        return DefaultNaming(source, target, self.flow.separator) if self.renames_copies else None
+
+    def original_of(self, name: str, cluster: str) -> str | None:
+        """Return of which topic of this group a topic on a cluster is the copy under another name; else ``None``."""
+        for origin in self.clusters if self.renames_copies else ():
+            naming = self.naming(origin, cluster) if origin != cluster else None
+            if naming is not None and (found := naming.original_of(name)) is not None and self.owns_topic(found):
+                return found
+        return None
+
+    def moves_positions_in(self, name: str, cluster: str) -> bool:
+        """Return whether a failover from a cluster moves what groups have committed there in a topic."""
+        return self.owns_topic(name) or self.original_of(name, cluster) is not None
+
+    @property
     def canary_topic(self) -> str:
         """The topic of numbered records that shows whether, when and in which order records are copied."""
         return f"{self.name}.dr-canary"
@@ -345,10 +371,14 @@ class ProtectionGroup(Section):
 
     def owns_topic(self, name: str) -> bool:
         """Return whether a topic moves with this group; internal ones never do."""
-        if is_internal_topic(name):
+        if is_internal_topic(name) or self._reads_as_copy(name):
             return False
         # The topics of drills are made for a group of their own, whatever a pattern matches.
         return self.declares_topic(name) or (not name.startswith(DRILL_PREFIX) and matched(name, self.topic_patterns))
+
+    def _reads_as_copy(self, name: str) -> bool:
+        """Return whether a name begins with that of a cluster, where copies do: a pattern may match it all the same."""
+        return self.renames_copies and name.startswith(tuple(f"{each}{self.flow.separator}" for each in self.clusters))
 
     def owns_group(self, name: str) -> bool:
         """Return whether a consumer group moves with this protection group."""

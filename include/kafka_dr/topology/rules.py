@@ -19,6 +19,7 @@ from kafka_dr.topology.existing_rules import existing_mistakes
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, RouteSpec, Thresholds, Timing
 from kafka_dr.topology.names import covers
+from kafka_dr.topology.naming_rules import naming_mistakes
 from kafka_dr.topology.objectives import Objectives
 from kafka_dr.topology.observed_rules import observed_mistakes, something_declared
 from kafka_dr.topology.ownership import ownership_mistakes
@@ -61,6 +62,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from reader_mistakes(document, here)
         yield from drill_mistakes(document, here)
         yield from existing_mistakes(document, here)
+        yield from naming_mistakes(document, here)
     yield from ownership_mistakes(document)
     yield from pattern_mistakes(document)
     yield from observed_mistakes(document)

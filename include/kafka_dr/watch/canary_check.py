@@ -91,7 +91,7 @@ def _send(context: GroupContext, state: RegisterState, standby: str) -> CanaryRe
         topic=context.group.canary_topic,
         publisher=clients.cluster(state.active, "probe"),
         source=clients.cluster(state.active, "audit"),
-        target=clients.cluster(standby, "audit"),
+        target=context.copies_by(Flow(state.group, state.active, standby), "audit"),
         clock=clients.clock,
         late_after=timedelta(seconds=context.group.thresholds.canary_late_seconds),
     )

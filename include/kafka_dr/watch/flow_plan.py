@@ -1,7 +1,8 @@
 """Plans the changes that lead from the existing flows of a group to those that the register requires. Pure.
 
-Invariants: at most one flow runs to a standby, and none from one; the others are stopped before it is started. No flow
-is created or resumed without the seed that was journaled for its direction.
+Invariants: at most one flow runs to a standby; the others are stopped before it is started. None runs from a standby,
+unless copies have names of their own. No flow is created or resumed without the seed that was journaled for its
+direction.
 """
 
 from __future__ import annotations
@@ -70,16 +71,24 @@ class FlowPlan:
         return any(change.action is not FlowAction.LEAVE for change in self.changes)
 
 
-def plan_flows(state: RegisterState, standby: str, observed: Iterable[ObservedFlow], seed: FlowSeed | None) -> FlowPlan:
+def plan_flows(
+    state: RegisterState,
+    standby: str,
+    observed: Iterable[ObservedFlow],
+    seed: FlowSeed | None,
+    back: FlowSeed | None = None,
+) -> FlowPlan:
     """Plan the changes that lead from the existing flows to the one that the register requires for a standby.
 
     :param state: the register record of a group that no run holds
     :param observed: every flow that concerns this standby, as ``flows_of`` names them
     :param seed: the newest journaled seed from or to it
+    :param back: that of the flow from the standby to the active cluster, if that one runs as well
     """
     flows = {found.flow: found for found in observed}
     wanted = Flow(state.group, source=state.active, target=standby)
-    others = [found for flow, found in flows.items() if flow != wanted]
+    both = {wanted, wanted.reverse} if back else {wanted}
+    others = [found for flow, found in flows.items() if flow not in both]
     stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)
     if seed is None or (seed.source, seed.target) != (wanted.source, wanted.target):
         other = Flow(state.group, seed.source, seed.target) if seed else None
@@ -90,7 +99,8 @@ def plan_flows(state: RegisterState, standby: str, observed: Iterable[ObservedFl
         )
         return FlowPlan((*stops, FlowChange(wanted, FlowAction.LEAVE, problem)), problem)
     changes, problem = _turn(flows[wanted], seed)
-    return FlowPlan((*stops, *changes), problem)
+    of_back, wrong = _turn(flows[wanted.reverse], back) if back else ((), "")
+    return FlowPlan((*stops, *changes, *of_back), problem or wrong)
 
 
 def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:
@@ -128,7 +138,7 @@ def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], 
             FlowChange(flow, FlowAction.SEED, f"its source offsets are not those of the seed of epoch {seed.epoch}")
         )
     if state in ("absent", "stopped", "paused"):
-        changes.append(FlowChange(flow, FlowAction.RESUME, f"{flow.source} is active"))
+        changes.append(FlowChange(flow, FlowAction.RESUME, f"{flow.target} is to have a copy of {flow.source}"))
     elif state == "failed":
         changes.append(FlowChange(flow, FlowAction.RESTART, found.status.detail or "it failed"))
     return changes or [FlowChange(flow, FlowAction.LEAVE, f"it is {state}, as it should be")], ""

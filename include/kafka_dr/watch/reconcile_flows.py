@@ -14,7 +14,7 @@ from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.register import RegisterState
-from kafka_dr.register.flow_seed import FlowSeed, newest_seed
+from kafka_dr.register.flow_seed import FlowSeed, newest_seed, newest_seed_of
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
@@ -108,13 +108,16 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
     )
     require_nothing_fetched(context, state, standby, seed)
     observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
-    planned = plan_flows(state, standby, observed, seed)
+    history = context.clients.register(state.active).history(group) if context.declared.renames_copies else {}
+    back = newest_seed_of(history, standby, state.active)
+    planned = plan_flows(state, standby, observed, seed, back)
+    seeds = {(each.source, each.target): each for each in (seed, back) if each}
     said = [f"{standby} is copied from {state.active} from now on, from where its copy ends"] if pending else []
     said += [] if planned.problem else _lift_flow_fence(context, state, standby, guard)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
             guard.require()
-            _carry_out(context, change, seed, state)
+            _carry_out(context, change, seeds.get((change.flow.source, change.flow.target)), state)
         said.append(str(change))
     left_out = _copied(context, wanted_flow, state)
     said += _sentences(left_out, wanted_flow)
@@ -173,7 +176,8 @@ def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:
 
 def _lift_flow_fence(context: GroupContext, state: RegisterState, standby: str, guard: RegisterGuard) -> list[str]:
     """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
-    unwanted = plan.flow_fence(context.group)
+    named = context.declared.renames_copies
+    unwanted = plan.copy_flow_fence(context.group, state.active, standby) if named else plan.flow_fence(context.group)
     found = context.rules_in_force(standby)
     if not unwanted & found:
         return []

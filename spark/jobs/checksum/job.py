@@ -20,7 +20,7 @@ from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.audit.result import AuditKind
 from kafka_dr.causes import cause
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters.renamed import plain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.port import History
 from kafka_dr.topology.audited import audited_flow
@@ -46,10 +46,9 @@ def _history(found: ReachedFlow, clock: Clock) -> History:
     An observed flow has no register.
     """
     merged: dict[str, dict[str, Any]] = {}
-    for cluster in (found.source, found.target) if not found.declared.observed else ():
-        if isinstance(cluster, KafkaCluster):
-            for run, facts in KafkaRegister(cluster, clock).history(found.declared.subject).items():
-                merged.setdefault(run, {}).update(facts)
+    for cluster in (found.source, plain(found.target)) if not found.declared.observed else ():
+        for run, facts in KafkaRegister(cluster, clock).history(found.declared.subject).items():
+            merged.setdefault(run, {}).update(facts)
     return merged
 
 

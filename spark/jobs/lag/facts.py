@@ -12,7 +12,7 @@ from jobs.lag.groups import seen_groups
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.clusters.held_back import HeldBackLook
-from kafka_dr.clusters.renamed import FlowCluster
+from kafka_dr.clusters.renamed import FlowCluster, plain
 from kafka_dr.lag.assessment import GroupSeen, HeldRecords, PartitionSeen
 from kafka_dr.lag.report import UnjudgedGroup
 from kafka_dr.lag.retention import Retention
@@ -136,8 +136,9 @@ def partitions_seen(
 
 def _syncs(flow: Flow, target: FlowCluster) -> tuple[tuple[TopicPartition, OffsetRange] | None, str]:
     syncs = TopicPartition(f"mm2-offset-syncs.{flow.source}.internal", SYNCS)
+    topics = plain(target).topics
     try:
-        start, end = target.topics.log_starts([syncs])[syncs], target.topics.last_stable_offsets([syncs])[syncs]
+        start, end = topics.log_starts([syncs])[syncs], topics.last_stable_offsets([syncs])[syncs]
     except ClusterError as error:
         return None, f"the offset syncs on {flow.target} cannot be read ({error})"
     return (syncs, OffsetRange(max(start, end - MOST_SYNCS), max(start, end))), ""

@@ -64,7 +64,7 @@ def test_it_is_carried_where_it_is_right_and_named_before_where_it_is_not(group:
         protection.approve(request, clients)
         clients.following_offsets = FollowingOffsets()
         run_step(StepName.CLAIM, request, clients)
-        ahead = {cluster: known.read.end for (cluster, p), known in clients.following_offsets._known.items()}
+        ahead = {cluster: known.read.end for (cluster, _, p), known in clients.following_offsets._known.items()}
         assert ahead == {"east": 20, "west": 22}, "nothing is read twice while applications wait"
         for step in (StepName.FENCE_SOURCE, StepName.DRAIN, StepName.STOP_FLOW):
             run_step(step, request, clients)

@@ -127,7 +127,8 @@ def _flow_can_be_fenced(run: Run) -> Check:
     The leaders have to accept writes when the target is opened. And a later refusal of the replicator only proves its
     fence if it was accepted before.
     """
-    return run.writes_allowed(run.target, by="replicator").named("flow_can_be_fenced")
+    copies = run.written_by_flows(run.target)
+    return run.writes_allowed(run.target, by="replicator", led=copies).named("flow_can_be_fenced")
 
 
 def _target_can_be_opened(run: Run) -> Check:

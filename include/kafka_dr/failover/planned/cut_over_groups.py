@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.counted import counted
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
+from kafka_dr.group_offsets.transfers import PositionTransfer, transfers
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import groups_from_json, positions_from_json
 from kafka_dr.offsets.translate.answers import (
@@ -23,6 +25,7 @@ from kafka_dr.offsets.translate.local_check import LocalVerdict
 from kafka_dr.offsets.translate.pipeline import translate
 from kafka_dr.offsets.verify import CutOverProblem, before_start, not_read_back, past_end
 from kafka_dr.outcomes import Check
+from kafka_dr.positions import Committed, TopicPartition
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import LastingPermission
@@ -144,16 +147,41 @@ def no_live_members(run: Run) -> Check:
 def _translate(run: Run) -> list[TranslatedOffset]:
     """Translate what groups have committed, and give a start to partitions that only one cluster has an offset for."""
     committed = groups_from_json(run.fact("drained")["group_offsets"])
-    source, target = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
-    empty = {p for p, end in source.items() if end == 0 == target.get(p)}
-    basis = basis_of(run)
-    translated, stale = parallel.at_once(
-        lambda: translate(basis, committed, run.group.groups_policy),
-        lambda: committed_positions.stale_offsets(run, committed),
+    found = parallel.ask_all(lambda transfer: _transferred(run, transfer, committed), transfers(run))
+    return [each for translated in found.values() for each in translated]
+
+
+def _transferred(run: Run, transfer: PositionTransfer, frozen: Committed) -> list[TranslatedOffset]:
+    """Translate between some logs.
+
+    :param frozen: what groups have committed on the source, in whatever logs
+    :returns: the offsets by the names that the target has for their partitions
+    """
+    owns, basis = run.group.owns_topic, basis_of(run, transfer)
+    committed = {group: transfer.of_source(offsets, owns) for group, offsets in frozen.items()}
+    (translated, stale), empty = parallel.at_once(
+        lambda: parallel.at_once(
+            lambda: translate(basis, committed, run.group.groups_policy),
+            lambda: committed_positions.stale_offsets(run, committed, transfer),
+        ),
+        lambda: _empty_on_both(run, transfer),
     )
-    translated = [*commit_metadata.carry(run, translated, committed), *starts_of_empty(committed, empty)]
+    translated = [*commit_metadata.carry(run, translated, committed, transfer), *starts_of_empty(committed, empty)]
     known = {(each.group, each.partition) for each in translated}
-    return [*translated, *(each for each in stale if (each.group, each.partition) not in known)]
+    found = [*translated, *(each for each in stale if (each.group, each.partition) not in known)]
+    return [replace(each, partition=transfer.at_target(each.partition)) for each in found]
+
+
+def _empty_on_both(run: Run, transfer: PositionTransfer) -> set[TopicPartition]:
+    """Return the partitions that never held a record on either cluster, by the names of their originals."""
+    owns = run.group.owns_topic
+    target = transfer.of_target(positions_from_json(run.fact("target_ends")["ends"]), owns)
+    if transfer.follows_flow:
+        source: Mapping[TopicPartition, int] = positions_from_json(run.fact("source_ends")["ends"])
+    else:
+        topics = transfer.source_of(run, "operator").topics
+        source = topics.high_watermarks(topics.partitions(owns))
+    return {p for p, end in source.items() if end == 0 == target.get(p)}
 
 
 def _late(translated: Sequence[TranslatedOffset]) -> str:

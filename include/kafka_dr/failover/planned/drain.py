@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from kafka_dr import parallel
@@ -139,9 +140,9 @@ def journal_frozen(
     committed = _frozen_offsets(run)
     outside = other_topics.of_frozen(run, committed, seen)
     _refuse_outside_topics(run, outside)
-    owns = run.group.owns_topic
+    moves = partial(run.group.moves_positions_in, cluster=run.source)
     frozen = FrozenGroups(
-        {g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}, outside
+        {g: {p: o for p, o in found.items() if moves(p.topic)} for g, found in committed.items()}, outside
     )
     run.write_fact(
         "drained",
@@ -241,7 +242,9 @@ def _only_missing(verified: Mapping[TopicPartition, Verified]) -> list[FirstDiff
 
 
 def _ask_flow_to_stop(run: Run) -> None:
-    """Ask for the flow to be stopped now, as nothing is left to copy."""
+    """Ask for the flow to be stopped now, as nothing is left to copy, unless it goes on."""
+    if not run.opens_copy:
+        return
     try:
         run.guard(Phase.SWITCHING).require()
         ask_to_stop(run)

@@ -136,7 +136,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def _all_replicated(run: Run, partitions: Collection[TopicPartition]) -> Check:
     """Return whether every partition exists on the target and, if it holds data, was replicated."""
-    absent = sorted(set(partitions) - set(run.partitions(run.target)))
+    absent = sorted(set(partitions) - set(run.copied_by(run.flow)))
     if absent:
         shown = ", ".join(map(str, absent[:5]))
         detail = (
@@ -167,7 +167,7 @@ def never_replicated(run: Run, partitions: Collection[TopicPartition]) -> list[T
     compared record by record before the hand-over. The first record of a partition may be in flight, so the flow gets a
     moment, unless the run must not wait for the source.
     """
-    ends = run.operator(run.target).topics.high_watermarks(partitions)
+    ends = run.copies_by(run.flow).topics.high_watermarks(partitions)
     blank = [partition for partition in partitions if ends[partition] == 0]
     topics = run.operator(run.source).topics
     starts, stable = topics.log_starts(blank), topics.last_stable_offsets(blank)

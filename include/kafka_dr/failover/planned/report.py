@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafka_dr.failover import recovery, write_outage
 from kafka_dr.failover.planned import open_target
 from kafka_dr.failover.recovery import Recovery
 from kafka_dr.group_offsets import left_to_do, other_topics
+from kafka_dr.group_offsets.transfers import along_flow
 from kafka_dr.group_offsets.translation_basis import basis_of_facts
 from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
 from kafka_dr.offsets.translate.choice import with_checkpoint
@@ -92,7 +94,13 @@ def _by_checkpoints(run: Run, translated: Collection[TranslatedOffset]) -> dict[
 
     Nothing depends on it, so what cannot be looked up is reported and blocks nothing.
     """
-    exact = [each for each in translated if each.target_offset is not None and each.kind == "exact"]
+    copies, owns = along_flow(run), run.group.owns_topic
+    exact = [
+        replace(each, partition=original)
+        for each in translated
+        if each.target_offset is not None and each.kind == "exact"
+        for original in copies.of_target({each.partition: each}, owns)
+    ]
     try:
         known = gather(basis_of_facts(run), {each.partition for each in exact}).partitions
     except KafkaDrError as error:

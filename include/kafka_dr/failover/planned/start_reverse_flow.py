@@ -1,5 +1,7 @@
 """Start the reverse flow, from the log ends at which the target was opened, and settle the register.
 
+Where copies have other names than their originals, the flows of both directions run always, and none is started.
+
 The old cluster stays fenced and frozen. If it does not answer, or if the old flow is not seen stopped, the group is
 settled all the same. The reverse flow is then pending, and ``dr_flows`` starts it later.
 """
@@ -30,6 +32,8 @@ _STOP_SECONDS = 5.0
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
+    if not run.opens_copy:
+        return (f"settle the register: stable, active on {run.target}; both flows go on",)
     return (
         f"see that {run.flow.name} has stopped",
         f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.name} at "
@@ -41,19 +45,25 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Start the reverse flow if the old cluster answers, and settle the register."""
     state = run.record()
-    new_ends, old_ends = (positions_from_json(run.fact(name)["ends"]) for name in ("target_ends", "source_ends"))
-    seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     _look_once_more(run)
-    run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
-    pending, _ = parallel.at_once(
-        lambda: _not_stopped(run) or try_reverse_flow(run, state), lambda: _stop_further_flows(run, state)
-    )
+    begun = _reverse(run, state) if run.opens_copy else {"flow_pending": ""}
     state = settle(run, lambda held: settled(held, run=run.request.run, at=run.clock.now()))
     try:
         run.clients.register(run.source).copy(state)
     except KafkaDrError as error:
-        pending = pending or str(error)
-    return {**settled_facts(state), "seed": seed, "flow_pending": pending}
+        begun["flow_pending"] = begun["flow_pending"] or str(error)
+    return {**settled_facts(state), **begun}
+
+
+def _reverse(run: Run, state: RegisterState) -> dict[str, Any]:
+    """Start the flow from the new active cluster and stop those from the old one; return where it begins."""
+    new_ends, old_ends = (positions_from_json(run.fact(name)["ends"]) for name in ("target_ends", "source_ends"))
+    seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
+    run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
+    pending, _ = parallel.at_once(
+        lambda: _not_stopped(run) or try_reverse_flow(run, state), lambda: _stop_further_flows(run, state)
+    )
+    return {"seed": seed, "flow_pending": pending}
 
 
 def _stop_further_flows(run: Run, state: RegisterState) -> None:

@@ -25,6 +25,8 @@ from kafka_dr.runs.run import Run
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
+    if not run.opens_copy:
+        return (f"journal the log ends of {run.target}; {run.flow.name} goes on, as nobody writes to its copies",)
     replicator = run.clients.replicator(run.flow)
     return (
         f"stop {run.flow.name} and deny WRITE on {run.target} to {run.group.replicator_principal}",
@@ -35,7 +37,20 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Fence the flow, stop it, and journal the log ends of the target."""
-    target = run.operator(run.target)
+    ids = _fence_flow(run) if run.opens_copy else ()
+    target, partitions = run.operator(run.target), run.partitions(run.target)
+    if not run.opens_copy:
+        partitions = (*partitions, *run.written_by_flows(run.target))
+    ends, starts = parallel.at_once(
+        lambda: stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds),
+        lambda: target.topics.log_starts(partitions),
+    )
+    run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
+    return {"target_ends": positions_to_json(ends), "transactional_ids": list(ids)}
+
+
+def _fence_flow(run: Run) -> tuple[str, ...]:
+    """Fence the flow and stop it, and return the transactional ids that it cannot use any more."""
     replicator = run.clients.replicator(run.flow)
     guard = run.guard(Phase.SWITCHING)
     run.clients.cluster(run.target, "replicator").write_permission.connect_ahead()
@@ -45,14 +60,9 @@ def act(run: Run) -> Mapping[str, Any]:
         lambda: ask_to_stop(run), lambda: run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
     )
     guard.require()
-    target.transactions.take_over(replicator.transactional_ids())
-    partitions = run.partitions(run.target)
-    ends, starts = parallel.at_once(
-        lambda: stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds),
-        lambda: target.topics.log_starts(partitions),
-    )
-    run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
-    return {"target_ends": positions_to_json(ends), "transactional_ids": list(replicator.transactional_ids())}
+    ids = replicator.transactional_ids()
+    run.operator(run.target).transactions.take_over(ids)
+    return ids
 
 
 def ask_to_stop(run: Run) -> None:
@@ -71,7 +81,8 @@ def prove(run: Run) -> Sequence[Check]:
 def target_is_shut(run: Run) -> tuple[Check, Check]:
     """Return whether the target refuses the replicator, and whether its log has not moved since the flow was fenced."""
     led = run.led(run.target)
-    return parallel.at_once(lambda: replicator_refused(run, led), lambda: _target_is_still(run, led))
+    looked_at = led if run.opens_copy else (*led, *run.written_by_flows(run.target))
+    return parallel.at_once(lambda: replicator_refused(run, led), lambda: _target_is_still(run, looked_at))
 
 
 def replicator_refused(run: Run, led: Led | None = None) -> Check:

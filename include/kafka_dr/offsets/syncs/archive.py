@@ -17,7 +17,8 @@ from struct import unpack, unpack_from
 from typing import Any
 
 from kafka_dr.causes import cause
-from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
+from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster, plain
 from kafka_dr.errors import KafkaDrError, Unanswered
 from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
 from kafka_dr.offsets.syncs.history import ArchivedSync, ArchivedSyncs, composed
@@ -44,7 +45,7 @@ class ArchiveProgress:
     topic_id: str = ""
 
 
-def extend(archive: SyncArchive, *, source: KafkaCluster | None, target: KafkaCluster) -> ArchiveProgress:
+def extend(archive: SyncArchive, *, source: FlowCluster | None, target: FlowCluster) -> ArchiveProgress:
     """Keep every sync that is not archived yet.
 
     :param source: is asked for its topic ids; if ``None``, or if it does not answer, they stay empty
@@ -68,7 +69,7 @@ def extend(archive: SyncArchive, *, source: KafkaCluster | None, target: KafkaCl
 
 
 def archived_and_newer(
-    archive: SyncArchive, topic_ids: Mapping[str, tuple[str, str]], *, target: KafkaCluster
+    archive: SyncArchive, topic_ids: Mapping[str, tuple[str, str]], *, target: FlowCluster
 ) -> ArchivedSyncs:
     """Return what the archive says about topics, together with the syncs that it does not hold yet.
 
@@ -89,10 +90,10 @@ def archived_and_newer(
     return known.with_newer(newer, begin=begin)
 
 
-def read_syncs(target: KafkaCluster, topic: str, stretch: OffsetRange) -> list[tuple[TopicPartition, ArchivedSync]]:
+def read_syncs(target: FlowCluster, topic: str, stretch: OffsetRange) -> list[tuple[TopicPartition, ArchivedSync]]:
     """Read a stretch of a topic of syncs; a record that MirrorMaker did not write is skipped."""
     found = []
-    for record in target.log.read({TopicPartition(topic, 0): stretch}):
+    for record in plain(target).log.read({TopicPartition(topic, 0): stretch}):
         try:
             decoded = decode_sync(record.key, record.value)
         except Undecodable:
@@ -103,28 +104,26 @@ def read_syncs(target: KafkaCluster, topic: str, stretch: OffsetRange) -> list[t
     return found
 
 
-def _look(source: str, target: KafkaCluster) -> tuple[str, OffsetRange] | None:
+def _look(source: str, target: FlowCluster) -> tuple[str, OffsetRange] | None:
     """Return id and offsets of the topic of syncs; ``None`` if no flow ever wrote in that direction."""
-    topic = sync_topic(source)
+    topic, topics = sync_topic(source), plain(target).topics
     partition = TopicPartition(topic, 0)
     try:
-        described = target.topics.describe([topic])[topic]
-        start = target.topics.log_starts([partition])[partition]
-        end = target.topics.last_stable_offsets([partition])[partition]
+        described = topics.describe([topic])[topic]
+        start = topics.log_starts([partition])[partition]
+        end = topics.last_stable_offsets([partition])[partition]
     except NotFound:
         return None
     return described.topic_id, OffsetRange(start, max(start, end))
 
 
-def _topic_ids(
-    topics: Collection[str], source: KafkaCluster | None, target: KafkaCluster
-) -> dict[str, tuple[str, str]]:
+def _topic_ids(topics: Collection[str], source: FlowCluster | None, target: FlowCluster) -> dict[str, tuple[str, str]]:
     source_ids = _ids(topics, source) if source is not None else {}
     target_ids = _ids(topics, target)
     return {topic: (source_ids.get(topic, ""), target_ids.get(topic, "")) for topic in topics}
 
 
-def _ids(topics: Collection[str], cluster: KafkaCluster) -> dict[str, str]:
+def _ids(topics: Collection[str], cluster: FlowCluster) -> dict[str, str]:
     try:
         described = cluster.topics.existing(topics)
     except (Unanswered, NotFound):
@@ -142,8 +141,8 @@ class SyncLookup:
     :param cluster_ids: of source and target, as declared, so that what is archived of a dead source can be read
     """
 
-    source: KafkaCluster
-    target: KafkaCluster
+    source: FlowCluster
+    target: FlowCluster
     root: Any
     cluster_ids: tuple[str, str]
 
@@ -159,8 +158,11 @@ class SyncLookup:
         names, clusters = (self.source.name, self.target.name), self.cluster_ids
         forth = SyncArchive(self.root, source=names[0], target=names[1], cluster_ids=clusters)
         back = SyncArchive(self.root, source=names[1], target=names[0], cluster_ids=(clusters[1], clusters[0]))
+        # Where a copy has another name than its original, the other direction is about other logs.
+        none = ArchivedSyncs()
         written, reverse = at_once(
-            lambda: _as_far_as_known(forth, ids, self.target), lambda: _as_far_as_known(back, reversed_ids, self.source)
+            lambda: none if _has_copies(self.source) else _as_far_as_known(forth, ids, self.target),
+            lambda: none if _has_copies(self.target) else _as_far_as_known(back, reversed_ids, self.source),
         )
         return ArchivedSyncs(
             {p: composed(written.of(p), reverse.of(p)) for p in written.histories.keys() | reverse.histories.keys()},
@@ -169,8 +171,12 @@ class SyncLookup:
         )
 
 
+def _has_copies(cluster: FlowCluster) -> bool:
+    return isinstance(cluster, RenamedCluster)
+
+
 def _as_far_as_known(
-    archive: SyncArchive, topic_ids: Mapping[str, tuple[str, str]], holder: KafkaCluster
+    archive: SyncArchive, topic_ids: Mapping[str, tuple[str, str]], holder: FlowCluster
 ) -> ArchivedSyncs:
     """Return what is archived alone, and say so, if the cluster that holds the topic of syncs does not answer."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.offsets.maps import MapStore
 from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.translate.anchor_cache import AnchorCache
@@ -29,10 +29,12 @@ class TranslationBasis:
     :param seeds: points that are known: journaled by earlier runs, or the verified frontier
     :param ignored: ranges that are neither copied nor a copy, on the source and on the target
     :param taken_over: the parts of copies that another replication made
+    :param follows_flow: whether the target has copies of the source's topics; else both have the names of originals
+        which the target has, and the source copies
     """
 
-    source: KafkaCluster
-    target: KafkaCluster
+    source: FlowCluster
+    target: FlowCluster
     syncs: SyncLookup
     maps: MapStore
     cache: AnchorCache
@@ -41,6 +43,7 @@ class TranslationBasis:
     seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
     ignored: tuple[Ignored, Ignored] = ({}, {})
     taken_over: Mapping[TopicPartition, TakenOverCopy] = field(default_factory=dict)
+    follows_flow: bool = True
 
     def made_by_another(self, partition: TopicPartition, offset: int) -> bool:
         """Return whether another replication made the copy at an offset of the source."""
@@ -49,4 +52,5 @@ class TranslationBasis:
     @property
     def direction(self) -> str:
         """The direction, as kept files name it: ``SOURCE-to-TARGET``."""
-        return f"{self.source.name}-to-{self.target.name}"
+        names = f"{self.source.name}-to-{self.target.name}"
+        return names if self.follows_flow else f"{names}-originals"

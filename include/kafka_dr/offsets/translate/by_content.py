@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from kafka_dr.clusters import KafkaCluster, NotFound
+from kafka_dr.clusters import NotFound
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.offsets.translate.anchor_cache import CachedPairs
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.basis import TranslationBasis
@@ -123,7 +124,7 @@ def _look_at_both(
 
 
 def _look(
-    cluster: KafkaCluster, partitions: Collection[TopicPartition]
+    cluster: FlowCluster, partitions: Collection[TopicPartition]
 ) -> tuple[dict[str, str], dict[TopicPartition, OffsetRange]]:
     """Return the ids of a cluster's topics, and the offsets that it holds of partitions."""
     topics = cluster.topics.describe({p.topic for p in partitions})

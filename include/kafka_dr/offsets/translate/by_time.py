@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kafka_dr.audit.copies import STAMPING, stamped_topics
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.facts import Facts
 from kafka_dr.offsets.translate.read_logs import layers
@@ -34,7 +34,7 @@ class RecordTimes:
 
 
 def first_at(
-    target: KafkaCluster, held: Mapping[TopicPartition, OffsetRange], when: datetime | None
+    target: FlowCluster, held: Mapping[TopicPartition, OffsetRange], when: datetime | None
 ) -> dict[TopicPartition, int]:
     """Return the first offset of each log that is as young as a time, by the records' own times; the end if none is.
 
@@ -113,7 +113,7 @@ def _by_the_targets_clock(
 
 
 def record_times(
-    cluster: KafkaCluster,
+    cluster: FlowCluster,
     offsets: Mapping[TopicPartition, Collection[int]],
     held: Mapping[TopicPartition, OffsetRange],
 ) -> dict[PartitionOffset, int]:

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import Unanswered
 from kafka_dr.offsets.maps import NO_RUNS, VerifiedRuns
 from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
@@ -127,7 +127,7 @@ class FactsOnDemand:
         return self._known
 
 
-def _held(cluster: KafkaCluster, wanted: Collection[TopicPartition], *, or_silent: bool = False) -> _ClusterFacts:
+def _held(cluster: FlowCluster, wanted: Collection[TopicPartition], *, or_silent: bool = False) -> _ClusterFacts:
     """Return what a cluster holds of partitions.
 
     :param or_silent: a cluster that does not answer is a fact, too, and no error

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafka_dr.audit.copies import Entry
-from kafka_dr.clusters import KafkaCluster
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.counted import counted
 from kafka_dr.offsets.translate.matching import equal_records, is_distinct
 from kafka_dr.offsets.translate.read_logs import held_by, layers, read_both
@@ -59,7 +59,7 @@ def check_locally(source: Sequence[Entry], position: int, target: Sequence[Entry
 
 
 def check_locally_on(
-    source: KafkaCluster, target: KafkaCluster, points: Collection[TranslatedPoint]
+    source: FlowCluster, target: FlowCluster, points: Collection[TranslatedPoint]
 ) -> Mapping[TranslatedPoint, LocalCheck]:
     """Read the records around translated offsets again, and check each; many at a time.
 

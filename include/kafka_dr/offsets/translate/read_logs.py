@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from kafka_dr.audit.compacted_walk import KeyedEntry
 from kafka_dr.audit.copies import Entry, comparable, fingerprint
-from kafka_dr.clusters import KafkaCluster, Record, Topic
+from kafka_dr.clusters import Record, Topic
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.parallel import ask_all, at_once
 from kafka_dr.positions import OffsetRange, TopicPartition
 
@@ -24,8 +25,8 @@ _READS_A_READER = 3
 
 
 def read_both(
-    source: KafkaCluster,
-    target: KafkaCluster,
+    source: FlowCluster,
+    target: FlowCluster,
     source_ranges: Ranges,
     target_ranges: Ranges,
     ignored: tuple[Ignored, Ignored] = ({}, {}),
@@ -43,7 +44,7 @@ def read_both(
     return {p: list(pair[0]) for p, pair in pairs.items()}, {p: list(pair[1]) for p, pair in pairs.items()}
 
 
-def entries_of(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entries:
+def entries_of(cluster: FlowCluster, ranges: Ranges, ignored: Ignored) -> Entries:
     """Read the records of ranges, in order; a partition without a record there is not in the answer.
 
     :param ranges: by partition, rising
@@ -52,7 +53,7 @@ def entries_of(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entri
 
 
 def read_as(
-    made_of: Callable[[Record], E], cluster: KafkaCluster, ranges: Ranges, ignored: Ignored
+    made_of: Callable[[Record], E], cluster: FlowCluster, ranges: Ranges, ignored: Ignored
 ) -> dict[TopicPartition, list[E]]:
     """Read the records of ranges, in order, each as what is made of it; see :func:`entries_of`.
 
@@ -104,7 +105,7 @@ def existing(topics: Mapping[str, Topic], partitions: Iterable[TopicPartition]) 
 
 
 def held_by(
-    cluster: KafkaCluster, partitions: Iterable[TopicPartition], *, uncommitted: bool = False
+    cluster: FlowCluster, partitions: Iterable[TopicPartition], *, uncommitted: bool = False
 ) -> dict[TopicPartition, OffsetRange]:
     """Return the offsets that a cluster holds of each partition, from its log start on.
 

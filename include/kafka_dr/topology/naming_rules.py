@@ -1,0 +1,72 @@
+"""What must hold where copies have other names than their originals: nobody may take one for the other.
+
+``orders.east`` begins with ``orders``. Lifting the fence of that prefix would open a copy of this name, and a flow that
+copies the prefix would copy it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafka_dr.topology.document import Document, Path
+from kafka_dr.topology.mistakes import Mistake
+from kafka_dr.topology.patterns import matched, problem
+
+_GROUPS = "protection_groups"
+#: A name for what may follow a prefix, by which a pattern is tried.
+_ANY = "x"
+
+
+def naming_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
+    """Yield what contradicts the names that the copies of the protection group at this path have."""
+    if document.at(*here, "flow", "naming") != "default":
+        if document.at(*here, "flow", "separator") is not None:
+            seen = "separator is given, and copies have the names of their originals"
+            yield document.mistake((*here, "flow", "separator"), seen, "leave it out, or set naming to default")
+        return
+    yield from _not_yet(document, here)
+    separator = document.at(*here, "flow", "separator")
+    marks = [f"{cluster}{separator or '.'}" for cluster, _ in document.texts(*here, "clusters")]
+    for name, path in _local_names(document, here):
+        for mark in marks:
+            if name.startswith(mark) or (path[-2] == "topic_prefixes" and mark.startswith(name)):
+                seen = f"{name!r} reads as the name of a copy, because copies of this group begin with {mark!r}"
+                yield document.mistake(path, seen, "rename the topic, declare a longer prefix, or set flow.separator")
+    copies = [f"{mark}{name}" for mark in marks for name, _ in _local_names(document, here)]
+    for group in document.keys(_GROUPS):
+        if (_GROUPS, group) != here:
+            yield from _taken_by(document, (_GROUPS, group), here, copies)
+
+
+def _not_yet(document: Document, here: Path) -> Iterator[Mistake]:
+    """Yield what this version does only where a copy has the name of its original."""
+    if len(document.texts(*here, "clusters")) > 2:
+        seen = "naming is default, and the group has several standbys"
+        yield document.mistake((*here, "clusters"), seen, "name two clusters, or set naming to identity")
+    for key in ("existing_replication", "drill"):
+        if document.keys(*here, key):
+            seen = f"naming is default, and {key} is only for copies with the names of their originals"
+            yield document.mistake((*here, key), seen, "leave it out")
+    if document.texts(*here, "groups_policy", "streams_moved"):
+        path = (*here, "groups_policy", "streams_moved")
+        seen = "naming is default, and a Kafka Streams application does not find its state under another name"
+        yield document.mistake(path, seen, "let its owners reset it, and name it in not_moved")
+
+
+def _local_names(document: Document, here: Path) -> list[tuple[str, Path]]:
+    found = [*document.texts(*here, "topics"), *document.texts(*here, "topic_prefixes")]
+    return [*found, (f"{here[-1]}.dr-canary", (*here, "canary_topic", 0))]
+
+
+def _taken_by(document: Document, other: Path, here: Path, copies: list[str]) -> Iterator[Mistake]:
+    """Yield what another group declares that covers a copy of this one."""
+    topics = dict(document.texts(*other, "topics"))
+    prefixes = dict(document.texts(*other, "topic_prefixes"))
+    patterns = {text: path for text, path in document.texts(*other, "topic_patterns") if not problem(text)}
+    for copy in copies:
+        found = [path for name, path in topics.items() if name == copy]
+        found += [path for name, path in prefixes.items() if copy.startswith(name) or name.startswith(copy)]
+        found += [path for text, path in patterns.items() if matched(copy, [text]) or matched(copy + _ANY, [text])]
+        for path in found:
+            seen = f"it covers {copy!r}, which is the name of a copy of group {str(here[-1])!r}"
+            yield document.mistake(path, seen, "declare what applications write to, and no copy of it")

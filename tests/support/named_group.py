@@ -1,0 +1,136 @@
+"""A protection group whose copies have other names than their originals: ``east.payments`` on west."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kafka_dr.clusters import Acl, OffsetRange, PatternType, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.verbs.runner import run_step
+from kafka_dr.watch.reconcile_flows import reconcile_flows
+from lab import rights
+from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.waiting import eventually
+
+_RUNS = itertools.count(1)
+
+
+class NamedProtection(Protection):
+    """The same, with what such a group declares and what its owners allow."""
+
+    def name_copies(self, separator: str = ".") -> None:
+        """Declare that copies begin with the name of their original's cluster."""
+        wanted = self.group.flow.model_copy(update={"naming": "default", "separator": separator})
+        self.changes = {**self.changes, "flow": wanted, "drill": None}
+
+    def _acls(self, cluster: str) -> Iterable[Acl]:
+        """Return the lab's rights, on topics and on copies of them."""
+        for acl in super()._acls(cluster):
+            yield acl
+            if acl.pattern is PatternType.PREFIXED and acl.name == f"{self.name}.":
+                for origin in self.lab.settings.names:
+                    if origin != cluster and (naming := self.group.naming(origin, cluster)) is not None:
+                        yield replace(acl, name=str(naming.copy_of(acl.name)))
+
+
+@dataclass(slots=True)
+class NamedGroup:
+    """Such a group, adopted, with both of its flows running."""
+
+    protection: NamedProtection
+
+    @classmethod
+    def adopt(cls, protection: NamedProtection) -> NamedGroup:
+        protection.create()
+        with protection.clients() as clients:
+            from kafka_dr.adoption.adopt import adopt
+
+            record = adopt(protection.name, clients, "adoption")
+            assert record.outcome == "done", record
+        group = cls(protection)
+        group.flows()
+        return group
+
+    @property
+    def name(self) -> str:
+        return self.protection.name
+
+    @property
+    def active(self) -> str:
+        states = filter(None, (self.protection.state(cluster) for cluster in ("east", "west")))
+        return max(states, key=lambda state: state.order).active
+
+    @property
+    def standby(self) -> str:
+        return "west" if self.active == "east" else "east"
+
+    def flows(self) -> None:
+        """Do what ``dr_flows`` does, until both flows copy."""
+
+        def done() -> bool:
+            with self.protection.clients() as clients:
+                return reconcile_flows(self.name, clients).outcome == "ok"
+
+        eventually(done, seconds=60)
+
+    def local(self, number: int) -> TopicPartition:
+        """Return a partition of the topic of payments, as the applications of each cluster write it."""
+        return TopicPartition(self.protection.topic, number)
+
+    def copy(self, number: int, origin: str) -> TopicPartition:
+        """Return its copy on the other cluster."""
+        other = "west" if origin == "east" else "east"
+        naming = self.protection.group.naming(origin, other)
+        assert naming is not None
+        return TopicPartition(str(naming.copy_of(self.protection.topic)), number)
+
+    def wait_copied(self) -> None:
+        for source, target in (("east", "west"), ("west", "east")):
+            self.protection.wait_copied(source=source, target=target)
+
+    def request(self, **changes: object) -> RunRequest:
+        return self.protection.request(f"run-{next(_RUNS)}", source=None, target=None, **changes)
+
+    def move(self, request: RunRequest | None = None) -> dict[StepName, StepRecord]:
+        """Run a whole planned failover, and return the record of each step."""
+        request = request or self.request()
+        with self.protection.clients() as clients:
+            records = {StepName.PREFLIGHT: run_step(StepName.PREFLIGHT, request, clients)}
+            self.protection.approve(request, clients)
+            for step in STEPS_AFTER_APPROVAL:
+                records[step] = run_step(step, request, clients)
+        return records
+
+    def unread(self, cluster: str, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, bytes | None]:
+        """Return the value of the record that each offset is the next to read of; ``None`` at the end of a log."""
+        with self.protection.cluster(cluster, "admin") as admin:
+            ends = admin.topics.high_watermarks(offsets)
+            wanted = {p: OffsetRange(at, ends[p]) for p, at in offsets.items() if at < ends[p]}
+            first: dict[TopicPartition, bytes | None] = dict.fromkeys(offsets)
+            seen: set[TopicPartition] = set()
+            for record in admin.log.read(wanted):
+                if record.topic_partition not in seen:
+                    seen.add(record.topic_partition)
+                    first[record.topic_partition] = record.value
+            return first
+
+    def refused(self, cluster: str, principal: str, partition: TopicPartition) -> bool:
+        """Return whether a principal may not write there, by trying."""
+        with self.protection.cluster(cluster, principal) as client:
+            answers = client.write_permission.ask([partition])
+            return {answer.verdict for answer in answers} == {"refused"}
+
+    def write(self, cluster: str, values: Iterable[bytes]) -> int:
+        """Write to the topic of the cluster's applications, and return how many were acknowledged."""
+        with self.protection.cluster(cluster, rights.ORDERS_APP) as client:
+            return len(client.writing.append(NewRecord(self.local(n % 2), b"k", v) for n, v in enumerate(values)))
+
+    def flow_states(self) -> Iterator[str]:
+        with self.protection.clients() as clients:
+            for ends in (("east", "west"), ("west", "east")):
+                yield clients.replicator(Flow(self.name, *ends)).status().state
