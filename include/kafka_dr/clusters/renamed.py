@@ -88,6 +88,14 @@ class RenamedTopics:
         named = ((self._names.original(p.topic), p.partition) for p in found)
         return tuple(sorted(TopicPartition(name, number) for name, number in named if name is not None))
 
+    def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the effective settings of copies, by name and key.
+
+        :raises NotFound: one of them does not exist
+        """
+        wanted = {self._names.own(name): name for name in names}
+        return {wanted[own]: found for own, found in self._topics.configs(wanted).items()}
+
     def settings(self, names: Iterable[str], keys: Collection[str]) -> dict[str, dict[str, str]]:
         """Return some effective settings of copies, by name and key.
 

@@ -41,10 +41,11 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
     guard = run.guard_by(run.source, Unchanged(state))
     guard.require()
     take_right_back(run, run.acl_changes(run.target, guard), approved_deletes(run.journal.get("claim", {})))
-    flow = run.clients.replicator(run.flow)
-    if not flow.status().at_rest:
-        guard.require()
-        flow.stop()
-        flow.wait_stopped(run.group.timing.step_deadline_seconds)
+    for each in (run.flow,) if run.opens_copy else (run.flow, run.flow.reverse):
+        flow = run.clients.replicator(each)
+        if not flow.status().at_rest:
+            guard.require()
+            flow.stop()
+            flow.wait_stopped(run.group.timing.step_deadline_seconds)
     run.clients.register(run.target).copy(state)
     return "done", f"{run.group.name} is still diverged (epoch {state.epoch}), and no failback holds it"

@@ -12,6 +12,7 @@ from kafka_dr.durations import duration
 from kafka_dr.errors import TryAgain
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
+from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.moving import data_ends
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
@@ -22,18 +23,37 @@ _PAUSE_SECONDS = 0.25
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"wait until {run.flow} has copied all that {run.source} holds now",)
+    late = () if run.opens_copy else (f"wait until {run.flow.reverse} has copied what {run.target} held alone",)
+    return (
+        *late,
+        f"wait until {run.flow} has copied all that {run.source} holds now",
+    )
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Wait for as long as the flow advances. A repeated step keeps the time at which an earlier attempt caught up."""
+    if not run.opens_copy:
+        _wait_until_copied(run, run.flow.reverse)
     if caught_up := _caught_up_before(run):
         return {"caught_up_at": caught_up, "records_behind_at_first": 0, "seconds": 0.0}
-    source = run.clients.cluster(run.source, "audit")
-    replicator = run.clients.replicator(run.flow)
-    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    began = run.clock.monotonic()
+    ends, uncopied = _wait_until_copied(run, run.flow)
+    at = run.clock.now()
+    run.write_fact("caught_up", {"at": at.isoformat(), "ends": positions_to_json(ends)}, needed_on=[run.source])
+    seconds = round(run.clock.monotonic() - began, 3)
+    return {"records_behind_at_first": sum(uncopied.values()), "seconds": seconds, "caught_up_at": at}
+
+
+def _wait_until_copied(run: Run, flow: Flow) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Wait until a flow has copied all that its source holds now, for as long as it advances.
+
+    :returns: the ends of its source, and how much was left at first, by partition
+    """
+    source = run.clients.cluster(flow.source, "audit")
+    replicator = run.clients.replicator(flow)
+    ends = run.operator(flow.source).topics.last_stable_offsets(run.partitions(flow.source))
     uncopied = _uncopied(positions := replicator.positions(), data_ends(source, positions, ends))
-    began = advanced = run.clock.monotonic()
+    advanced = run.clock.monotonic()
 
     def still_left() -> dict[TopicPartition, int]:
         nonlocal positions, advanced
@@ -44,15 +64,12 @@ def act(run: Run) -> Mapping[str, Any]:
             return left
         # The flow never passes control records after the last data record, even if other partitions are written to.
         left = _uncopied(positions, data_ends(source, positions, {partition: ends[partition] for partition in left}))
-        _refuse_standstill(run, left, advanced)
+        _refuse_standstill(run, flow, left, advanced)
         return left
 
     if uncopied:
         wait_until(still_left, lambda left: not left, clock=run.clock, seconds=math.inf, pause_seconds=_PAUSE_SECONDS)
-    at = run.clock.now()
-    run.write_fact("caught_up", {"at": at.isoformat(), "ends": positions_to_json(ends)}, needed_on=[run.source])
-    seconds = round(run.clock.monotonic() - began, 3)
-    return {"records_behind_at_first": sum(uncopied.values()), "seconds": seconds, "caught_up_at": at}
+    return ends, uncopied
 
 
 def prove(run: Run) -> Sequence[Check]:
@@ -97,13 +114,13 @@ def _uncopied(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartit
     return {p: end - positions.get(p, 0) for p, end in ends.items() if positions.get(p, 0) < end}
 
 
-def _refuse_standstill(run: Run, left: Mapping[TopicPartition, int], advanced: float) -> None:
+def _refuse_standstill(run: Run, flow: Flow, left: Mapping[TopicPartition, int], advanced: float) -> None:
     seconds = run.group.timing.step_deadline_seconds
     if left and run.clock.monotonic() - advanced > seconds:
-        status = run.clients.replicator(run.flow).status()
-        seen = f"{run.flow.name} is {status}"
+        status = run.clients.replicator(flow).status()
+        seen = f"{flow.name} is {status}"
         raise TryAgain(
-            f"{run.flow} has not advanced for {duration(seconds)}. {_named(left)} offsets are not copied. {seen}. Fix "
+            f"{flow} has not advanced for {duration(seconds)}. {_named(left)} offsets are not copied. {seen}. Fix "
             "that and run the step again; it continues where the flow is"
         )
 

@@ -98,7 +98,7 @@ def _nothing_flows(context: FailbackContext) -> Check:
         status = run.clients.replicator(flow).status()
         if not status.at_rest:
             wrong.append(f"{flow.name} is {status}")
-    denied = run.denies_present(run.source, plan.flow_fence(run.group))
+    denied = run.denies_present(run.source, plan.fence_of_flow(run.group, run.target, run.source))
     if not denied.passes:
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")
     said = f"no flow runs, and {run.group.replicator_principal} is denied on {run.source}"
@@ -111,7 +111,7 @@ def _quarantine_permits(context: FailbackContext) -> Check:
     """Return whether stranded records may stay where they are; a rebuild does not ask for that."""
     name, run = "quarantine_permits", context.run
     if context.mode != "quarantine":
-        return Check(name, "ok", "not needed for a rebuild: everything is copied again")
+        return Check(name, "ok", f"not needed for {context.mode}: no record stays where nobody copies it")
     found = context.stranded
     if not context.failover.was_active:
         lacks = f"{run.target} was not active when run {context.failover.run} opened {run.source}"
@@ -132,6 +132,29 @@ def _quarantine_permits(context: FailbackContext) -> Check:
         return Check(name, "failed", f"{NEEDS_REBUILD}{'; '.join(reasons)}", {"reasons": reasons})
     shown = ", ".join(map(str, ranges[:5])) or "no offsets"
     return Check(name, "ok", f"quarantined on {run.target}: {shown}", {"ranges": [str(each) for each in ranges]})
+
+
+def _flow_continues(context: FailbackContext) -> Check:
+    """Return whether the flow from the old cluster would continue exactly where it ended, in the same topics."""
+    run, name = context.run, "flow_continues"
+    if context.mode != "deliver":
+        return Check(name, "ok", f"not needed for {context.mode}: that flow ends")
+    flow = run.flow.reverse
+    positions = {p: at for p, at in run.clients.replicator(flow).positions().items() if run.group.owns_topic(p.topic)}
+    ends = run.operator(run.target).topics.high_watermarks(set(run.partitions(run.target)))
+    beyond = sorted(p for p, at in positions.items() if at > ends.get(p, -1))
+    others = sorted(
+        n for n, each in run.topic_ids(run.target).items() if context.stranded.topic_ids.get(n, each) != each
+    )
+    if beyond or others:
+        shown = ", ".join([*map(str, beyond[:3]), *others[:3]])
+        said = (
+            f"{shown} on {run.target} is not the log that {flow.name} has read: it was cut or made again, so the flow "
+            "would leave records out. Release the group with dr_un_adopt (own_flow), delete that flow and its copies "
+            "of these topics, and adopt the group again"
+        )
+        return Check(name, "failed", said)
+    return Check(name, "ok", f"{flow.name} continues where it ended in {len(positions)} partitions")
 
 
 def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
@@ -170,5 +193,6 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("nothing_flows", _nothing_flows),
     (record_limits.NAME, lambda context: record_limits.records_fit(context.run, context.run.source)),
     ("quarantine_permits", _quarantine_permits),
+    ("flow_continues", _flow_continues),
     ("evidence_can_be_signed", lambda context: evidence_can_be_signed(context.run.clients)),
 )

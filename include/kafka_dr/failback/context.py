@@ -37,12 +37,17 @@ class FailbackContext:
     @property
     def mode(self) -> FailbackMode:
         """How the old cluster becomes a copy; from the claim on: as approved."""
+        if not self.run.opens_copy:
+            # Nothing of it has to be given up: what nobody has copied arrives late.
+            return "deliver"
         claimed: FailbackMode | None = self.run.journal.get("claim", {}).get("mode")
         return claimed or self.run.request.mode
 
     @property
     def rescue(self) -> RescueWish:
         """What is done with the stranded records, which are kept in any case; from the claim on: as approved."""
+        if not self.run.opens_copy:
+            return "keep"
         claimed: RescueWish | None = self.run.journal.get("claim", {}).get("rescue")
         return claimed or self.run.request.rescue
 

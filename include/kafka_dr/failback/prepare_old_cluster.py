@@ -61,6 +61,8 @@ def intent(run: Run) -> Sequence[str]:
     if context.mode == "rebuild":
         named = ", ".join(sorted(run.topics(run.target)))
         return (f"delete {named} on {run.target} and create them again as they are on {run.source}, empty",)
+    if context.mode == "deliver":
+        return (f"nothing on {run.target}: what only it holds is copied to {run.source}",)
     shown = ", ".join(map(str, ranges_of(context.stranded))) or "nothing"
     return (f"journal that these offsets of {run.target} are quarantined: {shown}; nothing is deleted",)
 
@@ -75,12 +77,15 @@ def act(run: Run) -> Mapping[str, Any]:
     if context.mode == "rebuild":
         read_back = {"equal": compared.equal, "expired_there": compared.expired, "erased": compared.erased}
         return {**_rebuild(context, approved_deletes(_journaled(run))), "read_back": read_back}
-    return {"mode": context.mode, "quarantine": [str(each) for each in ranges_of(context.stranded)]}
+    ranges = ranges_of(context.stranded) if context.mode == "quarantine" else ()
+    return {"mode": context.mode, "quarantine": [str(each) for each in ranges]}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """After a rebuild no old topic and no right to delete is left. After a quarantine its ranges are journaled."""
     context, deletes = FailbackContext(run), approved_deletes(_journaled(run))
+    if context.mode == "deliver":
+        return ()
     if context.mode == "quarantine":
         kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
         named = "names the quarantined ranges" if kept else "has no quarantined ranges of this run: run the step again"
@@ -141,7 +146,7 @@ def _journal(context: FailbackContext) -> None:
     if context.mode == "quarantine":
         ids = {name: topic.topic_id for name, topic in topics.items()}
         run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(context.stranded), ids))
-    else:
+    elif context.mode == "rebuild":
         run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
     run.write_fact(OLD_CLUSTER_PREPARED, fact)
 

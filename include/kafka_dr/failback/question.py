@@ -24,9 +24,15 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     facts = seen["facts"]
     decided, measured = facts["decision"], facts["measurements"]
     group, active, old = (markdown(name) for name in (run.group.name, run.source, run.target))
-    rebuild = decided["mode"] == "rebuild"
+    rebuild, delivers = decided["mode"] == "rebuild", decided["mode"] == "deliver"
     republish = decided["rescue"] == "republish"
-    kept = "published again" if republish else "kept in files"
+    kept = (
+        "published again"
+        if republish
+        else f"kept in files, and arrive late on {active}"
+        if delivers
+        else "kept in files"
+    )
     stranded = f"{decided['stranded']['records']:,} uncopied records of {old} are {kept}"
     if erased := decided["stranded"].get("erased"):
         stranded += f", except {erased:,} whose content was erased"
@@ -37,15 +43,26 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         lost=stranded if rebuild else f"{stranded}. Nothing is deleted",
         writes_stop="never",
         read_again=f"nothing. Consumers stay on {active}"
-        + (". The records that are published again arrive there as new ones" if republish else ""),
+        + (". The records that are published again arrive there as new ones" if republish else "")
+        + (f". Late records of {old} follow in their copies on {active}" if delivers else ""),
         on_failure="`dr_resume` finishes or abandons it. Applications are not affected",
         destroys=f"{_deleted(run, measured)}." if rebuild else "",
-        consequence="deletes topics" if rebuild else "starts the failback",
+        consequence="deletes topics" if rebuild else "lets late records arrive" if delivers else "starts the failback",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
-        details=(_what_is_deleted(measured),) if rebuild else (_quarantined(old, decided["quarantine"]),),
+        details=_details(old, decided, measured),
         words=(("Reason, as the requester wrote it", run.request.reason),),
     )
+
+
+def _details(old: str, decided: Mapping[str, Any], measured: Mapping[str, Any]) -> tuple[str, ...]:
+    match decided["mode"]:
+        case "rebuild":
+            return (_what_is_deleted(measured),)
+        case "quarantine":
+            return (_quarantined(old, decided["quarantine"]),)
+        case _:
+            return ()
 
 
 def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:

@@ -14,6 +14,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.flow_seed import FLOW_SEED
+from kafka_dr.register.state import RegisterState
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_of
 
@@ -21,6 +22,10 @@ from kafka_dr.runs.start_flow import begin, seed_of
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     context = FailbackContext(run)
+    if context.mode == "deliver":
+        return (
+            f"let {run.flow.reverse.name} write to its copies on {run.source}, and start both flows where they ended",
+        )
     others = context.other_flows
     where = (
         "from the start"
@@ -39,16 +44,35 @@ def act(run: Run) -> Mapping[str, Any]:
     context, state = FailbackContext(run), run.register_state
     if state is None:
         raise Refused(f"no register has a record of {run.group.name} any more: compare the registers of both clusters")
-    new_ends, old_ends = _ends(context)
-    seed = seed_of(run, run.flow, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
-    run.write_fact(FLOW_SEED, seed)
-    _stop_other_flows(run, context)
     missing = lacking(plan.work_denies(run.group), run.rules_in_force(run.target))
     if missing:
         raise Refused(
             f"{len(missing)} DENYs of a standby are missing on {run.target}, so no flow may write there. Run "
             "dr_health, which adds them, then run the step again"
         )
+    return _continue_both(context) if context.mode == "deliver" else _begin(context, state)
+
+
+def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
+    """Start both flows where they ended; what only the old cluster holds arrives late."""
+    run, seconds = context.run, context.run.group.timing.step_deadline_seconds
+    for flow in (run.flow.reverse, run.flow):
+        run.acl_changes(flow.target, context.guard()).lift(plan.copy_flow_fence(run.group, flow.source, flow.target))
+        replicator = run.clients.replicator(flow)
+        replicator.ensure(stopped=True)
+        context.guard().require()
+        replicator.resume()
+        replicator.wait_running(seconds)
+    return {"flows": [run.flow.reverse.name, run.flow.name]}
+
+
+def _begin(context: FailbackContext, state: RegisterState) -> Mapping[str, Any]:
+    """Start the flow to the old cluster, and no other one."""
+    run = context.run
+    new_ends, old_ends = _ends(context)
+    seed = seed_of(run, run.flow, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
+    run.write_fact(FLOW_SEED, seed)
+    _stop_other_flows(run, context)
     begin(
         run,
         run.flow,
@@ -62,6 +86,14 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """The new flow runs. The old one is stopped and could not write. The standby refuses applications."""
     status = run.clients.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
+    if FailbackContext(run).mode == "deliver":
+        late = run.clients.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
+        return (
+            Check.that("reverse_flow", status.state == "running", f"{run.flow.name} is {status}"),
+            Check.that("late_records_flow", late.state == "running", f"{run.flow.reverse.name} is {late}"),
+            run.writes_refused(run.source, by="replicator").named("replicator_refused"),
+            run.writes_refused(run.target).named("old_cluster_refuses"),
+        )
     others = {flow: run.clients.replicator(flow).status() for flow in FailbackContext(run).other_flows}
     denied = run.denies_present(run.source, plan.flow_fence(run.group))
     refused = run.writes_refused(run.source, by="replicator") if denied.passes else denied

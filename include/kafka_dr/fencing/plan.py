@@ -140,6 +140,11 @@ def apart(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
     return copy_fence(group, cluster) | flow_fence(group) if group.renames_copies else frozenset()
 
 
+def fence_of_flow(group: ProtectionGroup, source: str, target: str) -> frozenset[Acl]:
+    """Return the DENYs that stop one flow from writing, whatever its copies are called."""
+    return copy_flow_fence(group, source, target) if group.renames_copies else flow_fence(group)
+
+
 def copy_flow_fence(group: ProtectionGroup, source: str, target: str) -> frozenset[Acl]:
     """Return the DENYs that stop the flow of one cluster from writing to its copies on another."""
     return _denies([group.replicator_principal], AclOperation.WRITE, _copies(group, source, target))

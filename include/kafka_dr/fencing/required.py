@@ -36,7 +36,9 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
         return frozenset()
     kept_out = plan.apart(group, cluster) | (plan.existing_denies(group) if replaced else frozenset[Acl]())
     if state.roles.of(cluster) is Role.ACTIVE:
-        return plan.flow_fence(group) | kept_out
+        # What arrives late from a cluster that was lost is approved first.
+        late = (plan.copy_flow_fence(group, name, cluster) for name in state.standbys if is_closed(state, name))
+        return plan.flow_fence(group).union(kept_out, *late)
     closed = plan.flow_fence(group) if is_closed(state, cluster) else frozenset[Acl]()
     return plan.standby(group) | closed | kept_out
 

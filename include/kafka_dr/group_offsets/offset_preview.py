@@ -21,6 +21,7 @@ from kafka_dr.group_offsets import (
     unmovable_groups,
 )
 from kafka_dr.group_offsets.committed_positions import read_positions
+from kafka_dr.group_offsets.transfers import PositionTransfer, transfers
 from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.group_offsets.unmovable_groups import SpecialReaders
 from kafka_dr.group_offsets.verification import checked_locally
@@ -34,6 +35,7 @@ from kafka_dr.offsets.preview import (
     position_rows,
     total,
 )
+from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.by_time import RecordTimes, first_at, record_times, times_of_unread
 from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
@@ -50,6 +52,8 @@ from kafka_dr.watch_results import FLOW
 
 #: Offsets whose time is looked up. For more only counts are given, because each time needs a read.
 _MOST_MOMENTS = 2_000
+#: What one proof says of several, the worst last.
+_WORST = ("ok", "unknown", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,32 +118,16 @@ class Look:
 
 def look(run: Run) -> Look:
     """Look at every consumer group of a run's protection group, as it is now on its source."""
-    committed, unread = read_positions(run)
-    basis, policy = keeping_basis_of(run), run.group.groups_policy
-    gathered = gather(basis, {*run.partitions(run.source), *(p for offsets in committed.values() for p in offsets)})
-    translated = _translated(basis, committed, gathered)
-    strategies = {group: policy.start_for(group) for group in committed}
-    times = _times(basis, gathered, translated, policy)
-    unknown = policy.unknown_offsets
-    rows = tuple(
-        position_row(
-            group,
-            (p, offset),
-            translated[p, offset],
-            gathered.partitions[p],
-            strategy=strategies[group],
-            times=times,
-            otherwise=None if unknown == "refuse" else unknown,
-        )
-        for group in sorted(committed)
-        for p, offset in sorted(committed[group].items())
-    )
-    left, special = _never_committed(committed, gathered), unmovable_groups.look(run, run.source, run.target)
-    report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
+    parts = [_between(run, transfer) for transfer in transfers(run)]
+    rows = tuple(row for part in parts for row in part.rows)
+    unread = tuple(dict.fromkeys(said for part in parts for said in part.unread))
+    problems = tuple(dict.fromkeys(said for part in parts for said in part.gathered.problems))
+    strategies = {row.group: run.group.groups_policy.start_for(row.group) for row in rows}
+    left = [row for part in parts for row in part.never_committed]
+    special = unmovable_groups.look(run, run.source, run.target)
+    report = _report(run, rows, strategies, problems=(*problems, *unread))
     report |= {"never_committed": left, **_special(run, special)}
-    texts = commit_metadata.by_group(
-        commit_metadata.carry(run, [row.chosen.of(row.group, row.partition) for row in rows], committed)
-    )
+    texts = commit_metadata.by_group(each for part in parts for each in part.carried)
     report |= {"commit_metadata": [{"group": group, **row} for group, row in texts.items()]}
     for row in report["groups"]:
         row["metadata_left_out"] = commit_metadata.left_out(texts.get(row["group"], {}))
@@ -150,7 +138,7 @@ def look(run: Run) -> Look:
     shown = (other_topics.judged(run, beyond, cluster=run.source), undeclared_readers.judged(run, undeclared))
     refused = [*special.refused]
     refused += [check.detail for check in shown if not check.passes]
-    proof = _proof(basis, translated)
+    proof = max((part.proof for part in parts), key=lambda check: _WORST.index(check.outcome))
     report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     late = (proof.detail,) if proof.outcome == "failed" else ()
     blocking = (*_untranslated(report), *unread, *late)
@@ -162,7 +150,60 @@ def look(run: Run) -> Look:
         *(check.detail for check in shown if check.outcome == "excused"),
     )
     watched = replace(watched, sentences=(*watched.sentences, *warned))
-    return Look(report, blocking, watched, gathered, rows, metadata)
+    return Look(report, blocking, watched, parts[0].gathered, rows, metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What was found between some logs of both clusters.
+
+    :param rows: by the names that the source has for the partitions
+    :param unread: a sentence for each group that could not be read
+    :param carried: the translated offsets, with the commit metadata that is carried
+    :param never_committed: rows of partitions that a group never committed to
+    :param proof: what the records around the exact offsets say
+    """
+
+    rows: tuple[PositionRow, ...]
+    unread: tuple[str, ...]
+    gathered: GatheredFacts
+    carried: tuple[TranslatedOffset, ...]
+    never_committed: list[dict[str, Any]]
+    proof: Check
+
+
+def _between(run: Run, transfer: PositionTransfer) -> _Part:
+    """Look at what groups have committed in some logs."""
+    committed, unread = read_positions(run, transfer)
+    basis, policy = keeping_basis_of(run, transfer), run.group.groups_policy
+    source = transfer.source_of(run, "operator").topics
+    of_groups = {p for offsets in committed.values() for p in offsets}
+    gathered = gather(basis, {*source.partitions(run.group.owns_topic), *of_groups})
+    translated = _translated(basis, committed, gathered)
+    times = _times(basis, gathered, translated, policy)
+    unknown = policy.unknown_offsets
+    rows = tuple(
+        position_row(
+            group,
+            (p, offset),
+            translated[p, offset],
+            gathered.partitions[p],
+            strategy=policy.start_for(group),
+            times=times,
+            otherwise=None if unknown == "refuse" else unknown,
+        )
+        for group in sorted(committed)
+        for p, offset in sorted(committed[group].items())
+    )
+    placed = [row.chosen.of(row.group, row.partition) for row in rows]
+    return _Part(
+        tuple(replace(row, partition=transfer.at_source(row.partition)) for row in rows),
+        unread,
+        gathered,
+        tuple(commit_metadata.carry(run, placed, committed, transfer)),
+        _never_committed(committed, gathered),
+        _proof(basis, translated),
+    )
 
 
 def _special(run: Run, found: SpecialReaders) -> dict[str, list[dict[str, Any]]]:

@@ -14,6 +14,8 @@ from kafka_dr.register.state import RegisterState
 
 #: The fact of a failback's step ``prepare_old_cluster``.
 OLD_CLUSTER_PREPARED = "old_cluster_prepared"
+#: The fact of an unplanned failover that has opened no copy: where the copies of the cluster that it left ended.
+LEFT_WITH_COPIES = "left_with_copies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ def abandonment(history: History, state: RegisterState, old: str) -> Abandonment
     :param state: the register's record of a group of which that cluster is unfenced or diverged
     :raises NeedsPerson: no run has journaled it
     """
+    if (left := _left_with_copies(history, state, old)) is not None:
+        return left
     seeds = seeds_of_moves(history)
     opened = {run for run, seed in seeds.items() if seed.source == state.active and seed.epoch <= state.epoch}
     run = max(opened, key=lambda name: seeds[name].epoch, default="")
@@ -76,6 +80,16 @@ def abandonment(history: History, state: RegisterState, old: str) -> Abandonment
         new_ends=positions_from_json(history[run]["target_ends"]["ends"]),
         was_active=seeds[run].target == old,
     )
+
+
+def _left_with_copies(history: History, state: RegisterState, old: str) -> Abandonment | None:
+    """Return how a cluster was left whose copies have other names than their originals; ``None`` if none was."""
+    facts = {run: found[LEFT_WITH_COPIES] for run, found in history.items() if LEFT_WITH_COPIES in found}
+    mine = {run: fact for run, fact in facts.items() if (fact["old"], fact["new"]) == (old, state.active)}
+    if not mine:
+        return None
+    run = max(mine, key=lambda name: int(mine[name]["epoch"]))
+    return Abandonment(run, int(mine[run]["epoch"]), old, state.active, positions_from_json(mine[run]["new_ends"]))
 
 
 def _seeds_of_copy(history: History, active: str, standby: str) -> Iterator[tuple[str, FlowSeed]]:

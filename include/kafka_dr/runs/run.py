@@ -149,6 +149,13 @@ class Run(GroupContext):
         return Flow(self.group.name, self.source, self.target)
 
     @property
+    def ends_flow(self) -> bool:
+        """Whether the flow to the target may not write any more: it would write where applications do, or what is lost
+        would arrive before anybody has approved that.
+        """
+        return self.opens_copy or self.request.verb == "unplanned_failover"
+
+    @property
     def opens_copy(self) -> bool:
         """Whether applications write to the copy from then on; else it stays a copy, and the flow goes on."""
         return not self.declared.renames_copies

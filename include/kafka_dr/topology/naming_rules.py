@@ -20,7 +20,7 @@ _ANY = "x"
 def naming_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
     """Yield what contradicts the names that the copies of the protection group at this path have."""
     if document.at(*here, "flow", "naming") != "default":
-        if document.at(*here, "flow", "separator") is not None:
+        if document.at(*here, "flow", "separator") not in (None, "."):
             seen = "separator is given, and copies have the names of their originals"
             yield document.mistake((*here, "flow", "separator"), seen, "leave it out, or set naming to default")
         return

@@ -56,6 +56,12 @@ class GroupsPolicy(Section):
         "and their owners delete state.dir before they start on the other cluster",
     )
 
+    reads_both_names: tuple[ResourceName, ...] = Field(
+        default=(),
+        description="with flow.naming default: consumer groups that subscribe to topics and to their copies' names, "
+        "where neither members nor positions show it",
+    )
+
     def beginning(self, at: datetime, positions: BeginPositions) -> GroupsPolicy:
         """Return the same policy with the start that a requester chose for all consumer groups."""
         every = {"start": "at_time", "start_of": {}} if positions == "all" else {}

@@ -176,17 +176,20 @@ def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:
 
 def _lift_flow_fence(context: GroupContext, state: RegisterState, standby: str, guard: RegisterGuard) -> list[str]:
     """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
-    named = context.declared.renames_copies
-    unwanted = plan.copy_flow_fence(context.group, state.active, standby) if named else plan.flow_fence(context.group)
+    unwanted = plan.fence_of_flow(context.group, state.active, standby)
+    late = plan.copy_flow_fence(context.group, standby, state.active)
+    lifted = context.acl_changes(state.active, guard).lift(late) if late & context.rules_in_force(state.active) else ()
+    said = [f"let {Flow(state.group, standby, state.active).name} write its copies"] if lifted else []
     found = context.rules_in_force(standby)
     if not unwanted & found:
-        return []
+        return said
     if missing := lacking(plan.work_denies(context.group) | context.kept_out(state, standby), found):
         raise Refused(
             f"{standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
         )
-    lifted = context.acl_changes(standby, guard).lift(unwanted)
-    return [f"lifted the DENYs of {context.group.replicator_principal} on {standby}, the standby"] if lifted else []
+    if context.acl_changes(standby, guard).lift(unwanted):
+        said.append(f"lifted the DENYs of {context.group.replicator_principal} on {standby}, the standby")
+    return said
 
 
 def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None, state: RegisterState) -> None:

@@ -18,6 +18,7 @@ from kafka_dr.audit.erasure import Erasure, erasures_in
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable, knows_less
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters.renamed import seen_as
 from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.register import KafkaRegister
@@ -74,12 +75,15 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
             return _said_before(kept, "a failback rests on it")
         said = _flow_says(topology, left, new)
         others = {name: clusters[name] for name in left.others}
-        planned = plan(group, left, old, new, root=root, positions=said, now=clock.now(), others=others)
+        copies = seen_as(new, group.naming(old.name, new.name))
+        planned = plan(group, left, old, copies, root=root, positions=said, now=clock.now(), others=others)
         watch.lap("resolve")
         if kept is not None and knows_less(planned.as_list(), kept):
             return _said_before(kept, f"{kept.old} has changed since")
         erasures = _erasures(left.history, list_name)
-        found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch, erasures=erasures, keys=keys)
+        found = find(
+            session, planned, old, copies, uri=_uri(topology, store), watch=watch, erasures=erasures, keys=keys
+        )
         if _erasures(registers[new.name].history(group.name), list_name) != erasures:
             raise TryAgain("records were erased while the list was made, and it may hold them: run this again")
         store.write(found)

@@ -12,6 +12,7 @@ from kafka_dr.audit.copies import stamped_topics
 from kafka_dr.audit.kept_frontier import FileFrontierStore
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register import Register, highest
@@ -71,7 +72,10 @@ class OtherStandby:
 
 @dataclass(frozen=True, slots=True)
 class StrandedPlan:
-    """All partitions that the old cluster has."""
+    """All partitions that the old cluster has.
+
+    :param copies: by topic, what the active cluster calls its copy, where that is another name
+    """
 
     abandoned_group: AbandonedGroup
     at: datetime
@@ -82,6 +86,7 @@ class StrandedPlan:
     gone: tuple[str, ...]
     partitions: Mapping[TopicPartition, StrandedPartitionPlan]
     others: Mapping[str, OtherStandby] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     def as_list(self, partitions: Iterable[StrandedPartition] | None = None) -> StrandedList:
         """Return the list that this plan leads to.
@@ -139,7 +144,7 @@ def plan(
     group: ProtectionGroup,
     left: AbandonedGroup,
     old: KafkaCluster,
-    new: KafkaCluster,
+    new: FlowCluster,
     *,
     root: Any,
     positions: Mapping[TopicPartition, int],
@@ -148,6 +153,7 @@ def plan(
 ) -> StrandedPlan:
     """Resolve what is read.
 
+    :param new: the active cluster, with copies under the names of their originals
     :param others: further standbys that may hold records which the active cluster lacks
     :param root: the evidence root
     :param positions: what the flow says: next to be copied
@@ -191,7 +197,14 @@ def plan(
         gone=tuple(sorted({p.topic for p in switched} - on_old.keys())) if left.abandonment.was_active else (),
         partitions=partitions,
         others={name: _other(*found, partitions) for name, found in further.items()},
+        copies=_names_of_copies(group, old.name, new.name, on_old),
     )
+
+
+def _names_of_copies(group: ProtectionGroup, old: str, new: str, topics: Iterable[str]) -> dict[str, str]:
+    naming = group.naming(old, new)
+    named = {topic: naming.copy_of(topic) for topic in topics} if naming else {}
+    return {topic: copy for topic, copy in named.items() if copy is not None}
 
 
 def _other(cluster: KafkaCluster, topics: Mapping[str, Topic], wanted: Mapping[TopicPartition, Any]) -> OtherStandby:
@@ -202,7 +215,7 @@ def _other(cluster: KafkaCluster, topics: Mapping[str, Topic], wanted: Mapping[T
     return OtherStandby(cluster, {name: topic.topic_id for name, topic in topics.items()}, held)
 
 
-def _owned(group: ProtectionGroup, cluster: KafkaCluster) -> dict[str, Topic]:
+def _owned(group: ProtectionGroup, cluster: FlowCluster) -> dict[str, Topic]:
     return cluster.topics.describe(name for name in cluster.topics.names() if group.owns_topic(name))
 
 
@@ -224,7 +237,7 @@ def _held(
 def _beginnings(
     left: AbandonedGroup,
     old: KafkaCluster,
-    new: KafkaCluster,
+    new: FlowCluster,
     on_old: Mapping[str, Topic],
     on_new: Mapping[str, Topic],
     *,

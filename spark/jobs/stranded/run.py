@@ -19,6 +19,7 @@ from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import ENCRYPTED_VERSION, HeldElsewhere, StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr_spark.encrypted_records import decrypted, encrypted, key_relation
 from kafka_dr_spark.fingerprints import Special
@@ -32,7 +33,7 @@ def find(
     session: SparkSession,
     planned: StrandedPlan,
     old: KafkaCluster,
-    new: KafkaCluster,
+    new: FlowCluster,
     *,
     uri: str,
     watch: Stopwatch,
@@ -75,7 +76,7 @@ def find(
 
 
 def _align(
-    log: FingerprintLog, name: str, planned: StrandedPlan, old: KafkaCluster, new: KafkaCluster
+    log: FingerprintLog, name: str, planned: StrandedPlan, old: KafkaCluster, new: FlowCluster
 ) -> tuple[dict[TopicPartition, Stranding], tuple[HeldElsewhere, ...]]:
     """Return what is stranded in each partition, and what other standbys hold of it, too, which is left out."""
     ranges: dict[FlowEnd, dict[TopicPartition, OffsetRange]] = {
@@ -86,7 +87,7 @@ def _align(
     restamped = planned.restamped
     while True:
         special = Special(compacted=planned.compacted, restamped=restamped)
-        log.scan(name, settings=settings, ranges=ranges, special=special)  # type: ignore[arg-type]
+        log.scan(name, settings=settings, ranges=ranges, special=special, copies=planned.copies)  # type: ignore[arg-type]
         # Copies from before the setting was changed have the active cluster's timestamps.
         timeless = log.times(name, "target").stamped | log.times(name, "source").untimed
         if timeless <= restamped:

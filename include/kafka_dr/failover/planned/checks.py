@@ -38,7 +38,14 @@ from kafka_dr.failover.planned import left_clusters
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in
-from kafka_dr.group_offsets import copy_age, live_verification, other_topics, undeclared_readers, verification
+from kafka_dr.group_offsets import (
+    both_names,
+    copy_age,
+    live_verification,
+    other_topics,
+    undeclared_readers,
+    verification,
+)
 from kafka_dr.group_offsets.group_costs import CLASSES
 from kafka_dr.group_offsets.live_verification import NearHead
 from kafka_dr.group_offsets.offset_preview import offsets_check
@@ -79,6 +86,8 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     preview: tuple[str, Question] = ("offsets_preview", lambda run: offsets_check(run, closely=closely))
     # Reading many logs keeps this process so busy that answers to the other questions would come too late.
     left = ((left_clusters.NAME, left_clusters.left_clusters_refuse),) if run.record().roles.given_up else ()
+    if run.declared.renames_copies:
+        left = (*left, (both_names.NAME, both_names.groups_read_both_names))
     rounds = ((*_QUESTIONS, *left), (preview,)) if closely else ((*_QUESTIONS, *left, preview),)
     for questions in rounds:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)

@@ -146,8 +146,15 @@ def no_live_members(run: Run) -> Check:
 
 def _translate(run: Run) -> list[TranslatedOffset]:
     """Translate what groups have committed, and give a start to partitions that only one cluster has an offset for."""
-    committed = groups_from_json(run.fact("drained")["group_offsets"])
-    found = parallel.ask_all(lambda transfer: _transferred(run, transfer, committed), transfers(run))
+    return transferred(run, groups_from_json(run.fact("drained")["group_offsets"]))
+
+
+def transferred(run: Run, frozen: Committed) -> list[TranslatedOffset]:
+    """Translate what groups have committed on the source, by content, between all logs that the run moves.
+
+    :returns: the offsets by the names that the target has for their partitions
+    """
+    found = parallel.ask_all(lambda transfer: _transferred(run, transfer, frozen), transfers(run))
     return [each for translated in found.values() for each in translated]
 
 

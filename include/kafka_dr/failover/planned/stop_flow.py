@@ -81,8 +81,9 @@ def prove(run: Run) -> Sequence[Check]:
 def target_is_shut(run: Run) -> tuple[Check, Check]:
     """Return whether the target refuses the replicator, and whether its log has not moved since the flow was fenced."""
     led = run.led(run.target)
-    looked_at = led if run.opens_copy else (*led, *run.written_by_flows(run.target))
-    return parallel.at_once(lambda: replicator_refused(run, led), lambda: _target_is_still(run, looked_at))
+    written = led if run.opens_copy else {**led, **run.written_by_flows(run.target)}
+    refusing = written if run.ends_flow else led
+    return parallel.at_once(lambda: replicator_refused(run, refusing), lambda: _target_is_still(run, written))
 
 
 def replicator_refused(run: Run, led: Led | None = None) -> Check:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
-from kafka_dr.group_offsets.translation_basis import basis_of
-from kafka_dr.offsets.translate.answers import TranslatedOffset, translations_from_json
-from kafka_dr.offsets.translate.pipeline import translate
+from kafka_dr.group_offsets import committed_positions, other_topics
+from kafka_dr.group_offsets.transfers import along_flow
+from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation, translations_from_json
+from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
@@ -49,23 +50,46 @@ def left_out(run: Run) -> dict[str, Any]:
 
 
 def _translated(run: Run) -> list[TranslatedOffset]:
-    found = last_known.positions(run)
-    translated = _by_content(run) if SourceState.of(run.journal).drained else None
-    if translated is None:
-        reached = CopyReached.from_json(run.fact(UNVERIFIED))
-        translated = translate_without_source.translate(run, reached, found)
-    return [*translated, *committed_positions.stale_offsets(run, found.groups)]
+    if SourceState.of(run.journal).drained and (translated := _by_content(run)) is not None:
+        return translated
+    found, reached = last_known.positions(run), CopyReached.from_json(run.fact(UNVERIFIED))
+    translated = translate_without_source.translate(run, reached, found)
+    called, known = along_flow(run).at_target, along_flow(run).of_source
+    copied = {group: known(offsets, run.group.owns_topic) for group, offsets in found.groups.items()}
+    stale = committed_positions.stale_offsets(run, copied)
+    return [*translated, *(replace(each, partition=called(each.partition)) for each in stale), *_in_originals(run)]
 
 
 def _by_content(run: Run) -> list[TranslatedOffset] | None:
     """Translate by content while the source can be read; ``None`` if it is silent again or an offset stays unknown."""
-    committed, policy = last_known.positions(run).groups, run.group.groups_policy
+    committed = last_known.positions(run).groups
     try:
-        translated = background.ask(
-            run.source,
-            lambda: commit_metadata.carry(run, translate(basis_of(run), committed, policy), committed),
-            seconds=_SOURCE_SECONDS,
-        )
+        translated = background.ask(run.source, lambda: planned.transferred(run, committed), seconds=_SOURCE_SECONDS)
     except KafkaDrError:
         return None
     return None if any(position.target_offset is None for position in translated) else translated
+
+
+def _in_originals(run: Run) -> list[TranslatedOffset]:
+    """Return where groups read on in the target's own topics, whose copies they have read on the source.
+
+    What a group has committed there, when it was there last, is not past a record that it has not read. How far it has
+    read the copy since nobody can say without the source: it may read that again. Without an offset it reads all.
+    """
+    if run.opens_copy:
+        return []
+    target, owns = run.operator(run.target), run.group.owns_topic
+    known = {group: along_flow(run).of_source(of, owns) for group, of in last_known.positions(run).groups.items()}
+    kept, held = target.groups.offsets(known), held_by(target, run.partitions(run.target), uncommitted=True)
+    found: list[TranslatedOffset] = []
+    for group, offsets in sorted(known.items()):
+        topics = {p.topic for p in (*offsets, *kept[group])}
+        for p, log in sorted(held.items()):
+            if p.topic in topics:
+                at = min(max(kept[group].get(p, 0), log.start), log.end)
+                left = log.end - at
+                said = (
+                    f"as committed on {run.target} when it was active; how far it was read on {run.source} is unknown"
+                )
+                found.append(Translation(at, at, "bounded" if left else "exact", left, said).of(group, p))
+    return found

@@ -23,6 +23,7 @@ from kafka_dr.failover.unplanned import donors, fetch, last_known, reachable_sou
 from kafka_dr.failover.unplanned.fetch_writing import ledger_of, right_is_gone, take_right_back
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
+from kafka_dr.group_offsets.transfers import along_flow
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
@@ -53,12 +54,13 @@ def act(run: Run) -> Mapping[str, Any]:
     fencing = reachable_source.begin_fencing(run)
     others = donors.begin_fencing(run) if fetch.is_wanted(run) else None
     ended = _fence_flow(run)
-    topics, partitions = run.operator(run.target).topics, run.partitions(run.target)
+    topics, partitions = run.operator(run.target).topics, _logs(run)
     ends, starts = parallel.at_once(lambda: topics.high_watermarks(partitions), lambda: topics.log_starts(partitions))
     by_flow, said = _copied(run)
     copied = by_flow or {}
     # What an earlier attempt or another run has fetched is on the target, and its flow does not know of it.
-    reached = CopyReached.of(copied, ledger_of(run) if fetch.is_possible(run) else {}, ends)
+    copies = along_flow(run).of_target(ends, run.group.owns_topic)
+    reached = CopyReached.of(copied, ledger_of(run) if fetch.is_possible(run) else {}, copies)
     frontier = last_known.frontier(run)
     places = frontier.points if frontier else {}
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
@@ -85,6 +87,12 @@ def prove(run: Run) -> Sequence[Check]:
     return (*target_is_shut(run), *((right_is_gone(run),) if fetch.is_possible(run) else ()))
 
 
+def _logs(run: Run) -> tuple[TopicPartition, ...]:
+    """Return the partitions of the target's own topics, and of copies that have other names."""
+    local = run.partitions(run.target)
+    return local if run.opens_copy else (*local, *run.written_by_flows(run.target))
+
+
 def _fence_flow(run: Run) -> list[str]:
     """Fence the flow at the target; return the transactional ids that were taken over."""
     target = run.operator(run.target)
@@ -93,8 +101,8 @@ def _fence_flow(run: Run) -> list[str]:
     ask_to_stop(run)
     run.look_for_topics(run.target)
     changes = run.acl_changes(run.target, guard)
-    changes.add(plan.flow_fence(run.group))
-    partitions = run.partitions(run.target)
+    changes.add(plan.fence_of_flow(run.group, run.source, run.target))
+    partitions = _logs(run)
     found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)
     ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
     if fetch.is_possible(run):

@@ -19,9 +19,11 @@ from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow
 from kafka_dr.failover.unplanned.open_target import copy_to_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.named_rows import positions_from_json
+from kafka_dr.group_offsets.transfers import along_flow
+from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.abandonment import LEFT_WITH_COPIES
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.transitions import settled, without_source
 from kafka_dr.runs import background
@@ -49,9 +51,7 @@ def act(run: Run) -> Mapping[str, Any]:
     state = run.record()
     source_state = _source_state(run, state)
     run.write_fact("source_side", source_state.to_json())
-    seed = _seed(run, state, held=not source_state.drained)
-    run.write_fact(FLOW_SEED, seed)
-    pending = planned.try_reverse_flow(run, state) if source_state.drained else "held until a failback"
+    begun = _reverse(run, state, source_state) if run.opens_copy else _left(run, state)
 
     def ended(held: RegisterState) -> RegisterState:
         run_id, at = run.request.run, run.clock.now()
@@ -65,12 +65,27 @@ def act(run: Run) -> Mapping[str, Any]:
     return {
         **settled_facts(state),
         "source_side": source_state.to_json(),
-        "seed": seed,
-        "flow_pending": pending,
+        **begun,
         "returned": run.journal.get("returned"),
         "old_flow": old_flow.to_json(),
         "source_register": _copied_to_source(run, state),
     }
+
+
+def _left(run: Run, state: RegisterState) -> dict[str, Any]:
+    """Journal where the copies of the source ended: what it holds beyond that arrives late, once that is approved."""
+    ends = along_flow(run).of_target(positions_from_json(run.fact("target_ends")["ends"]), run.group.owns_topic)
+    left = {"epoch": state.epoch, "old": run.source, "new": run.target, "new_ends": positions_to_json(ends)}
+    run.write_fact(LEFT_WITH_COPIES, left)
+    return {"flow_pending": "held until a failback"}
+
+
+def _reverse(run: Run, state: RegisterState, source_state: SourceState) -> dict[str, Any]:
+    """Journal where the flow to the source begins, and start it if the source is drained."""
+    seed = _seed(run, state, held=not source_state.drained)
+    run.write_fact(FLOW_SEED, seed)
+    pending = planned.try_reverse_flow(run, state) if source_state.drained else "held until a failback"
+    return {"seed": seed, "flow_pending": pending}
 
 
 def prove(run: Run) -> Sequence[Check]:

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.fetch_writing import ledger_of
 from kafka_dr.failover.unplanned.last_known import KnownOffsets
 from kafka_dr.group_offsets import commit_metadata
 from kafka_dr.group_offsets.sync_archive import archive_of
 from kafka_dr.group_offsets.taken_over_copies import taken_over_copies
+from kafka_dr.group_offsets.transfers import along_flow
 from kafka_dr.group_offsets.translation_basis import seeds, valid_seeds
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
@@ -36,7 +38,7 @@ Points = dict[TopicPartition, list[SeedPoint]]
 
 
 def translate(run: Run, reached: CopyReached, positions: KnownOffsets | None = None) -> list[TranslatedOffset]:
-    """Translate every known offset.
+    """Translate every known offset; the partitions have the names that the target has for them.
 
     :param reached: how far the target's copy has come
     :param positions: committed offsets on the source; ``None``: the last known ones
@@ -44,19 +46,19 @@ def translate(run: Run, reached: CopyReached, positions: KnownOffsets | None = N
     positions = positions or last_known.positions(run)
     if (earlier := _of_earlier_run(run, positions)) is not None:
         return earlier
-    on_target = set(run.partitions(run.target))
+    copies, on_target = run.copies_by(run.flow), set(run.copied_by(run.flow))
     wanted = {p for offsets in positions.groups.values() for p in offsets if p in on_target}
-    held = held_by(run.operator(run.target), wanted)
+    held = held_by(copies, wanted)
     points, begun = _points(run, wanted, run.target), seeds(run)
     for p in wanted:
         points.setdefault(p, []).extend(reached.points(p, held[p].end))
     others = taken_over_copies(run, valid_seeds(run))
     # The target may hold quarantined records below a seed, which must not be counted.
     found = {p: _known(points.get(p, ()), held[p], begun.get(p, ()), others.get(p)) for p in wanted}
-    counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
+    counter = _RecordCounter(run.copies_by(run.flow, "audit"))
     fetched = _fetched(run, {p: held[p] for p in wanted & reached.before.keys()})
 
-    at_time = first_at(run.operator(run.target), held, run.group.groups_policy.start_time)
+    at_time = first_at(copies, held, run.group.groups_policy.start_time)
     exact: dict[tuple[str, TopicPartition], int | None] = {}
 
     def answer(group: str, p: TopicPartition, offset: int) -> TranslatedOffset:
@@ -72,7 +74,8 @@ def translate(run: Run, reached: CopyReached, positions: KnownOffsets | None = N
         for p, offset in sorted(offsets.items())
         if p in on_target
     ]
-    return commit_metadata.carry_without_source(run, translated, positions.groups, exact=exact, ends=positions.ends)
+    carried = commit_metadata.carry_without_source(run, translated, positions.groups, exact=exact, ends=positions.ends)
+    return [replace(each, partition=along_flow(run).at_target(each.partition)) for each in carried]
 
 
 def _known(
@@ -105,7 +108,7 @@ def _of_earlier_run(run: Run, positions: KnownOffsets) -> list[TranslatedOffset]
 class _RecordCounter:
     """Reads each range of the target once, and keeps the offsets of its records."""
 
-    def __init__(self, target: KafkaCluster) -> None:
+    def __init__(self, target: FlowCluster) -> None:
         self._target = target
         self._read: dict[tuple[TopicPartition, OffsetRange], list[int]] = {}
 
@@ -176,7 +179,7 @@ def _points(run: Run, wanted: set[TopicPartition], standby: str) -> Points:
     :param standby: the target, or another standby from which something was fetched
     """
     points: Points = {}
-    described = run.operator(standby).topics.describe({p.topic for p in wanted})
+    described = run.copies_by(replace(run.flow, target=standby)).topics.describe({p.topic for p in wanted})
     ids = {name: topic.topic_id for name, topic in described.items()}
     for p, point in (*_compared(run, ids, standby), *_synced(run, ids, standby)):
         if p in wanted:

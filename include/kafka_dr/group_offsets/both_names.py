@@ -1,0 +1,69 @@
+"""Whether consumer groups read a topic and the copy of its namesake, where copies have other names than originals.
+
+On the other cluster a group finds what it has read under the copy's name, and what is written from then on under the
+topic's own one. Whoever reads only one of them here would miss records there. Brokers do not show a pattern that an
+application subscribes to: what its members are assigned says it, and, without members, what the group has committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.group_offsets.committed_positions import groups_to_move
+from kafka_dr.outcomes import Check
+from kafka_dr.runs.record import first_few
+from kafka_dr.runs.run import Run
+
+NAME = "groups_read_both_names"
+_MOST_NAMED = 3
+#: How long a group may take to rebalance before what its members read counts as unknown.
+_SETTLE_SECONDS = 10.0
+
+
+def groups_read_both_names(run: Run) -> Check:
+    """Answer for a preflight; what cannot be seen of a group is unknown."""
+    groups = groups_to_move(run, run.source)
+    reading = run.operator(run.source).group_reading
+    live, committed = reading.live(groups, seconds=_SETTLE_SECONDS), reading.committed(groups)
+    read: dict[str, Collection[str]] = {}
+    unknown = []
+    for group in groups:
+        seen, offsets = live[group], committed[group]
+        if isinstance(seen, KafkaDrError) or isinstance(offsets, KafkaDrError) or not seen.complete:
+            unknown.append(group)
+        else:
+            read[group] = seen.topics if seen.members else {p.topic for p in offsets}
+    names = {copy: str(run.group.original_of(copy, run.source)) for copy in run.copies_on(run.source)}
+    lacking = list(missed(read, names, declared=run.group.groups_policy.reads_both_names))
+    if lacking:
+        said = "; ".join(
+            first_few([f"{group} reads {one} and not {other}" for group, one, other in lacking], _MOST_NAMED)
+        )
+        return Check(
+            NAME,
+            "failed",
+            f"{said} on {run.source}, so it would miss records on {run.target}: let its application subscribe to both "
+            "names, as by the pattern ^(.*\\.)?orders$. If it does, name it in groups_policy.reads_both_names",
+            {"lacking": [list(each) for each in lacking]},
+        )
+    if unknown:
+        return Check(
+            NAME, "unknown", f"it is not known what {', '.join(first_few(unknown, _MOST_NAMED))} read: try again"
+        )
+    return Check(NAME, "ok", f"every group that reads a topic on {run.source} also reads the copies beside it")
+
+
+def missed(
+    read: Mapping[str, Collection[str]], originals: Mapping[str, str], *, declared: Collection[str] = ()
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each group with a topic that it reads and the one beside it that it does not read. Pure.
+
+    :param read: the topics that each group reads on a cluster
+    :param originals: of each copy there, the name of its original; the cluster has a topic of that name, too
+    :param declared: groups of which the topology says that they read both
+    """
+    for group, topics in sorted(read.items()):
+        for copy, original in sorted(originals.items()) if group not in declared else ():
+            if (copy in topics) is not (original in topics):
+                yield (group, original, copy) if original in topics else (group, copy, original)
