@@ -51,13 +51,13 @@ def groups_read_both_names(run: Run) -> Check:
         return Check(
             NAME, "unknown", f"it is not known what {', '.join(first_few(unknown, _MOST_NAMED))} read: try again"
         )
-    return Check(NAME, "ok", f"every group that reads a topic on {run.source} also reads the copies beside it")
+    return Check(NAME, "ok", f"every group that reads a topic on {run.source} also reads the copies of its namesake")
 
 
 def missed(
     read: Mapping[str, Collection[str]], originals: Mapping[str, str], *, declared: Collection[str] = ()
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield each group with a topic that it reads and the one beside it that it does not read. Pure.
+    """Yield each group with a topic that it reads and the other one that it does not read. Pure.
 
     :param read: the topics that each group reads on a cluster
     :param originals: of each copy there, the name of its original; the cluster has a topic of that name, too

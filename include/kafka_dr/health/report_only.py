@@ -75,7 +75,7 @@ def check_standby(context: GroupContext, state: RegisterState, standby: str) -> 
     if state.roles.of(standby) is Role.PENDING:
         said = f"{standby} waits for a flow from {state.active}, so no failover can go there: see dr_flows"
         return Check("standby", "warning", said)
-    denied = plan.flow_fence(context.group) & context.rules_in_force(standby)
+    denied = plan.fence_of_flow(context.group, state.active, standby) & context.rules_in_force(standby)
     if not denied:
         return Check("standby", "ok", f"{context.group.replicator_principal} may write on {standby}")
     said = f"{context.group.replicator_principal} is denied WRITE on {standby}, the standby: see dr_flows"

@@ -83,6 +83,11 @@ class GroupContext:
         topics_of_patterns.look(self.declared, self.clients, clusters)
         return frozenset(self.group.matched_topics) - before
 
+    @property
+    def opens_copy(self) -> bool:
+        """Whether a failover lets applications write to the copy; else it stays a copy, and the flow continues."""
+        return not self.declared.renames_copies
+
     def operator(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the operator sees it."""
         return self.clients.cluster(cluster, "operator")

@@ -150,15 +150,8 @@ class Run(GroupContext):
 
     @property
     def ends_flow(self) -> bool:
-        """Whether the flow to the target may not write any more: it would write where applications do, or what is lost
-        would arrive before anybody has approved that.
-        """
+        """Whether the flow to the target may not write any more: applications do, or late records would arrive."""
         return self.opens_copy or self.request.verb == "unplanned_failover"
-
-    @property
-    def opens_copy(self) -> bool:
-        """Whether applications write to the copy from then on; else it stays a copy, and the flow goes on."""
-        return not self.declared.renames_copies
 
     def read_register_state(self, *, others_seconds: float = OTHERS_SECONDS) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.

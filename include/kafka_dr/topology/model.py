@@ -65,7 +65,8 @@ class FlowSpec(Section):
         default="identity",
         description="identity: a copy has the name of its original, and a failover opens it; default: it begins with "
         "the name of its original's cluster, as in east.orders, nobody but replication ever writes to it, and a "
-        "failover moves the applications to the target's own topics",
+        "failover moves the applications to the target's own topics; replication with other names can be observed, as "
+        "one of observed_flows, and not failed over",
     )
     separator: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,20}$")] = Field(
         default=".", description="with default: what is between the name of the cluster and that of the topic"

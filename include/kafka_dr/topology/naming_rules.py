@@ -47,6 +47,9 @@ def _not_yet(document: Document, here: Path) -> Iterator[Mistake]:
         if document.keys(*here, key):
             seen = f"naming is default, and {key} is only for copies with the names of their originals"
             yield document.mistake((*here, key), seen, "leave it out")
+    if document.at(*here, "fence_operations") == "all":
+        seen = "naming is default, and fence_operations is all"
+        yield document.mistake((*here, "fence_operations"), seen, "leave it out, or set it to listed")
     if document.texts(*here, "groups_policy", "streams_moved"):
         path = (*here, "groups_policy", "streams_moved")
         seen = "naming is default, and a Kafka Streams application does not find its state under another name"

@@ -119,7 +119,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
         if not _is_copy(state) or _was_fetched_to(run, state, guard):
             said = f"{_flow(run, state).name}: records of another standby were fetched to {state.moved_with}"
             return {**facts, _STAYS_STOPPED: said}
-        target.lift(plan.flow_fence(run.group))
+        target.lift(plan.fence_of_flow(run.group, state.active, state.moved_with))
     except KafkaDrError as error:
         if isinstance(error, Refused):
             raise

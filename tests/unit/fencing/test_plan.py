@@ -136,3 +136,13 @@ def test_what_was_there_before_an_adoption_is_denied_by_its_own_principal_alone(
     assert plan.existing_fence(kept) == plan.existing_change_fence(kept) == frozenset(), (
         "this project's flow writes as it"
     )
+
+
+def test_the_fence_of_copies_with_other_names_is_about_them_and_about_nothing_else(group: ProtectionGroup) -> None:
+    named = group.model_copy(update={"flow": group.flow.model_copy(update={"naming": "default"})})
+    fence = plan.copy_fence(named, "west")
+    assert {acl.name for acl in fence} == {f"east.{acl.name}" for acl in plan.flow_fence(named)}
+    assert {acl.principal for acl in fence} == {*group.principals, group.probe_principal}
+    assert plan.copy_fence(group, "west") == frozenset() == plan.apart(group, "west")
+    assert {acl.name for acl in plan.copy_flow_fence(named, "east", "west")} == {acl.name for acl in fence}
+    assert plan.fence_of_flow(group, "east", "west") == plan.flow_fence(group)

@@ -181,3 +181,35 @@ def test_a_flow_to_a_standby_that_is_a_copy_has_to_run_while_a_lost_cluster_is_a
     state = transitions.copied_again(transitions.without_source(moved, run="run-1", fenced=True, at=AT), "north")
     assert must_run(state, Flow("orders", "west", "north"))
     assert not may_run(state, Flow("orders", "west", "east"))
+
+
+def test_both_flows_run_where_copies_have_names_of_their_own_until_a_cluster_is_lost() -> None:
+    for active, other in (("east", "west"), ("west", "east")):
+        stable = a_state(phase=Phase.STABLE, active=active, standby=other)
+        assert [may_run(stable, flow, both_ways=True) for flow in (FORWARD, REVERSE)] == [True, True]
+        assert [must_run(stable, flow, both_ways=True) for flow in (FORWARD, REVERSE)] == [True, True]
+    for state in OLD_CLUSTER_CLOSED:
+        assert [may_run(state, flow, both_ways=True) for flow in (FORWARD, REVERSE)] == [False, False]
+    assert [may_run(FAILING_BACK, flow, both_ways=True) for flow in (FORWARD, REVERSE)] == [True, True]
+
+
+def test_a_copy_with_a_name_of_its_own_is_never_opened_and_never_mixed_with_a_topic(group: ProtectionGroup) -> None:
+    named = group.model_copy(update={"flow": group.flow.model_copy(update={"naming": "default"})})
+    for active, other in (("east", "west"), ("west", "east")):
+        state = a_state(phase=Phase.STABLE, active=active, standby=other)
+        for cluster in (active, other):
+            denied = denies_of(named, state, cluster, replaced=False)
+            assert plan.copy_fence(named, cluster) <= denied
+            assert plan.flow_fence(named) <= denied
+            assert not plan.copy_flow_fence(named, "east" if cluster == "west" else "west", cluster) & denied
+
+
+@pytest.mark.parametrize("state", OLD_CLUSTER_CLOSED, ids=lambda state: str(state.phase))
+def test_what_a_lost_cluster_holds_alone_does_not_arrive_before_it_is_approved(
+    group: ProtectionGroup, state: RegisterState
+) -> None:
+    named = group.model_copy(update={"flow": group.flow.model_copy(update={"naming": "default"})})
+    late = plan.copy_flow_fence(named, "east", "west")
+    assert late
+    assert late <= denies_of(named, state, "west", replaced=False)
+    assert not late & denies_of(named, FAILING_BACK, "west", replaced=False)

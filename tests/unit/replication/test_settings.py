@@ -8,7 +8,6 @@ import pytest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.errors import Refused
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.replication.copy_settings import CopySettings
@@ -156,11 +155,18 @@ def test_internal_topics_are_excluded_whatever_a_prefix_says(topology: Topology,
     assert any(re.fullmatch(pattern, topic) for pattern in excluded)
 
 
-def test_any_naming_but_identity_is_refused_by_name(topology: Topology) -> None:
-    group = topology.group("orders")
-    renaming = group.flow.model_copy(update={"naming": "prefix"})
-    with pytest.raises(Refused, match="'prefix'"):
-        replicator_of(topology, FLOW, group.model_copy(update={"flow": renaming})).config()
+def test_copies_with_other_names_are_made_by_mirrormakers_own_policy(topology: Topology) -> None:
+    renaming = topology.group("orders").flow.model_copy(update={"naming": "default", "separator": "-"})
+    group = topology.group("orders").model_copy(update={"flow": renaming})
+    config, identity = replicator_of(topology, FLOW, group).config(), config_of(topology)
+    changed = {key for key in config.keys() | identity.keys() if config.get(key) != identity.get(key)}
+    assert changed == {
+        "replication.policy.class",
+        "replication.policy.separator",
+        "replication.policy.internal.topic.separator.enabled",
+    }
+    assert config["replication.policy.class"].endswith(".DefaultReplicationPolicy")
+    assert config["source.cluster.alias"] == "east", "the copies begin with it"
 
 
 def test_each_task_writes_with_a_transactional_id_that_can_be_taken_over(topology: Topology) -> None:

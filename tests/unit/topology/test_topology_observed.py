@@ -130,6 +130,6 @@ def test_replication_with_other_names_is_sent_to_the_observed_flows(
     edited: Callable[..., str], mistakes_in: Complain
 ) -> None:
     route = "    route: {kind: file, path: /srv/route/orders.json}\n"
-    (only,) = mistakes_in(edited((route, f"{route}    flow: {{naming: default}}\n")))
+    (only,) = mistakes_in(edited((route, f"{route}    flow: {{naming: affix}}\n")))
 
     assert "replication with other names can be observed, as one of observed_flows, and not failed over" in only

@@ -242,7 +242,7 @@ def _only_missing(verified: Mapping[TopicPartition, Verified]) -> list[FirstDiff
 
 
 def _ask_flow_to_stop(run: Run) -> None:
-    """Ask for the flow to be stopped now, as nothing is left to copy, unless it goes on."""
+    """Ask for the flow to be stopped now, as nothing is left to copy, unless it continues."""
     if not run.opens_copy:
         return
     try:

@@ -33,7 +33,7 @@ _STOP_SECONDS = 5.0
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     if not run.opens_copy:
-        return (f"settle the register: stable, active on {run.target}; both flows go on",)
+        return (f"settle the register: stable, active on {run.target}; both flows continue",)
     return (
         f"see that {run.flow.name} has stopped",
         f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.name} at "

@@ -26,7 +26,7 @@ from kafka_dr.runs.run import Run
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     if not run.opens_copy:
-        return (f"journal the log ends of {run.target}; {run.flow.name} goes on, as nobody writes to its copies",)
+        return (f"journal the log ends of {run.target}; {run.flow.name} continues, as nobody writes to its copies",)
     replicator = run.clients.replicator(run.flow)
     return (
         f"stop {run.flow.name} and deny WRITE on {run.target} to {run.group.replicator_principal}",

@@ -1,0 +1,86 @@
+"""Copies with other names: nobody may take a copy for a topic of the applications, or the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_dr.naming import DefaultNaming
+from kafka_dr.topology.model import Topology
+
+Load = Callable[[str], Topology]
+Edit = Callable[..., str]
+Complain = Callable[[str], tuple[str, ...]]
+
+ROUTE = "    route: {kind: file, path: /srv/route/orders.json}\n"
+NAMED = (ROUTE, f"{ROUTE}    flow: {{naming: default}}\n")
+DASHED = (ROUTE, f'{ROUTE}    flow: {{naming: default, separator: "-"}}\n')
+PREFIXES = "    topic_prefixes: [orders.]\n"
+PEOPLE = "    approvers: [alice]\n"
+OTHERS = ["topics: [east.payments]", "topic_prefixes: [west.]", 'topic_patterns: ["east[.].*"]']
+
+
+def test_a_copy_is_known_by_the_cluster_that_has_it(edited: Edit, load_text: Load) -> None:
+    group = load_text(edited(NAMED)).group("orders")
+    assert group.renames_copies
+    assert group.naming("east", "west") == DefaultNaming("east", "west", ".")
+    assert group.original_of("east.orders.a", "west") == "orders.a"
+    assert group.original_of("east.orders.a", "east") is None
+    assert group.original_of("orders.a", "west") is None
+    assert group.original_of("east.other", "west") is None
+    assert not group.owns_topic("east.orders.a")
+    assert group.moves_positions_in("west.payments", "east")
+    dashed = load_text(edited(DASHED)).group("orders")
+    assert dashed.original_of("east-payments", "west") == "payments"
+
+
+def test_of_copies_with_the_names_of_their_originals_nothing_is_renamed(edited: Edit, load_text: Load) -> None:
+    group = load_text(edited()).group("orders")
+    assert not group.renames_copies
+    assert group.naming("east", "west") is None
+    assert group.original_of("east.payments", "west") is None
+
+
+def test_a_pattern_never_owns_a_copy(edited: Edit, load_text: Load) -> None:
+    patterns = r'    topic_patterns: ["[a-z.]*orders", "orders[.]dr-canary"]'
+    group = load_text(edited(NAMED, (PREFIXES, f"{patterns}\n"))).group("orders")
+    assert group.owns_topic("my.orders")
+    assert not group.owns_topic("west.orders")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("topics: [payments]", "topics: [payments, east.payments]"), "reads as the name of a copy"),
+        ((PREFIXES, "    topic_prefixes: [e]\n"), "reads as the name of a copy"),
+        (
+            ("    approvers: [alice]\n", "    approvers: [alice]\n    fence_operations: all\n"),
+            "fence_operations is all",
+        ),
+        (
+            (PEOPLE, f"{PEOPLE}    groups_policy: {{streams_moved: [ledger]}}\n"),
+            "a Kafka Streams application does not find its state",
+        ),
+    ],
+)
+def test_names_that_would_be_confused_are_refused(
+    edited: Edit, mistakes_in: Complain, change: tuple[str, str], said: str
+) -> None:
+    assert any(said in each for each in mistakes_in(edited(NAMED, change)))
+
+
+def test_a_separator_without_names_is_refused(edited: Edit, mistakes_in: Complain) -> None:
+    found = mistakes_in(edited((ROUTE, f'{ROUTE}    flow: {{separator: "-"}}\n')))
+    assert any("separator is given" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    "owns", ["topics: [east.payments]", "topic_prefixes: [west.]", 'topic_patterns: ["east[.].*"]']
+)
+def test_a_copy_of_one_group_belongs_to_no_other(edited: Edit, mistakes_in: Complain, second: str, owns: str) -> None:
+    other = second.replace("    topic_prefixes: [carts.]\n", f"    topic_prefixes: [carts.]\n    {owns}\n")
+    if "topic_prefixes" in owns:
+        other = second.replace("topic_prefixes: [carts.]", "topic_prefixes: [carts., west.]")
+    found = mistakes_in(edited(NAMED, more=other))
+    assert any("is the name of a copy of group 'orders'" in each for each in found)
