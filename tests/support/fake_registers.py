@@ -59,7 +59,7 @@ class FakeRegisters:
 
         :param more: what else they reach
         """
-        group = SimpleNamespace(name="orders", clusters=("east", "west"), topic_patterns=())
+        group = SimpleNamespace(name="orders", clusters=("east", "west"), topic_patterns=(), renames_copies=False)
         reached = {
             "topology": SimpleNamespace(group=lambda _: group),
             "clock": SystemClock(),

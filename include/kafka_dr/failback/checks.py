@@ -7,6 +7,7 @@ from functools import partial
 
 from kafka_dr.checks import authorizers, record_limits, register_checks
 from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
+from kafka_dr.counted import counted
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan
@@ -154,7 +155,7 @@ def _flow_continues(context: FailbackContext) -> Check:
             "of these topics, and adopt the group again"
         )
         return Check(name, "failed", said)
-    return Check(name, "ok", f"{flow.name} continues where it ended in {len(positions)} partitions")
+    return Check(name, "ok", f"{flow.name} continues where it ended in {counted(len(positions), 'partition')}")
 
 
 def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:

@@ -178,7 +178,8 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, standby: str, 
     """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
     unwanted = plan.fence_of_flow(context.group, state.active, standby)
     late = plan.copy_flow_fence(context.group, standby, state.active)
-    lifted = context.acl_changes(state.active, guard).lift(late) if late & context.rules_in_force(state.active) else ()
+    fenced = late and late & context.rules_in_force(state.active)
+    lifted = context.acl_changes(state.active, guard).lift(late) if fenced else ()
     said = [f"let {Flow(state.group, standby, state.active).name} write its copies"] if lifted else []
     found = context.rules_in_force(standby)
     if not unwanted & found:

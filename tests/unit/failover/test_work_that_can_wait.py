@@ -71,6 +71,7 @@ def run(changes: Changes) -> Any:
         rules_need_seconds=lambda _: 0.0,
         look_for_topics=lambda *_: frozenset(),
         closes_source=False,
+        opens_copy=True,
     )
 
 
@@ -90,7 +91,11 @@ def layout_journaled(
     """Journal what is frozen, and return what that says about the topics."""
     written: dict[str, Any] = {}
     run.write_fact = lambda fact, payload: written.update({fact: payload})
-    run.group = SimpleNamespace(owns_topic=lambda _: True, groups_policy=SimpleNamespace(not_moved=()))
+    run.group = SimpleNamespace(
+        owns_topic=lambda _: True,
+        moves_positions_in=lambda _, cluster: cluster == "east",
+        groups_policy=SimpleNamespace(not_moved=()),
+    )
     monkeypatch.setattr(drain, "_deny_reads", deny_reads)
     monkeypatch.setattr(drain, "_frozen_offsets", lambda _: freezing() or {})
     monkeypatch.setattr(other_topics, "of_frozen", lambda *_: ())

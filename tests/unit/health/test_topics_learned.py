@@ -45,7 +45,9 @@ class CopiedTopics:
         context: Any = SimpleNamespace(
             group=SimpleNamespace(name=STATE.group),
             clock=SimpleNamespace(now=lambda: datetime(2026, 11, 27, tzinfo=UTC)),
+            declared=SimpleNamespace(renames_copies=False),
             topic_ids=lambda cluster: self.topics[cluster],
+            ids_of_copies=lambda flow: self.topics[flow.target],
             clients=SimpleNamespace(register=self.registers.__getitem__, replicator=lambda _: self),
         )
         guard: Any = SimpleNamespace(require=lambda: None)

@@ -277,6 +277,7 @@ def test_flows_are_left_alone_once_the_group_has_moved(monkeypatch: pytest.Monke
 
     clients = registers.clients(replicator=replicator, access_rules=access_rules, router=router)
     monkeypatch.setattr("kafka_dr.fencing.plan.flow_fence", lambda _: frozenset())
+    monkeypatch.setattr("kafka_dr.fencing.plan.copy_flow_fence", lambda *_: frozenset())
     with pytest.raises(Refused, match="Nothing more is changed"):
         reconcile_flows("orders", clients)
     assert not done
