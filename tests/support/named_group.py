@@ -130,6 +130,11 @@ class NamedGroup:
         with self.protection.cluster(cluster, rights.ORDERS_APP) as client:
             return len(client.writing.append(NewRecord(self.local(n % 2), b"k", v) for n, v in enumerate(values)))
 
+    def denies(self, cluster: str) -> frozenset[Acl]:
+        """Return the DENYs about the group's names there, those of copies among them."""
+        with self.protection.cluster(cluster, "admin") as admin:
+            return frozenset(acl for acl in admin.acls.list() if acl.permission == "DENY" and self.name in acl.name)
+
     def flow_states(self) -> Iterator[str]:
         with self.protection.clients() as clients:
             for ends in (("east", "west"), ("west", "east")):

@@ -12,6 +12,7 @@ import pytest
 from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import Phase
+from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from kafka_dr.verbs.roll_back import roll_back
 from kafka_dr.verbs.runner import run_step
@@ -99,7 +100,7 @@ def test_a_run_that_is_undone_leaves_both_flows_and_every_fence_of_copies(group:
     group.write("east", (f"e{n}".encode() for n in range(20)))
     group.wait_copied()
     protection.commit("east", f"{group.name}-slow", read_both(group, 3, 4))
-    before = {cluster: outside_view.denies(protection, cluster) for cluster in ("east", "west")}
+    before = {cluster: group.denies(cluster) for cluster in ("east", "west")}
     request = group.request()
     with protection.clients() as clients:
         protection.run_until(request, last, clients)
@@ -107,10 +108,29 @@ def test_a_run_that_is_undone_leaves_both_flows_and_every_fence_of_copies(group:
     state = protection.state("east")
     assert state is not None
     assert (state.phase, state.active) == (Phase.STABLE, "east")
-    assert {cluster: outside_view.denies(protection, cluster) for cluster in ("east", "west")} == before
+    assert {cluster: group.denies(cluster) for cluster in ("east", "west")} == before
     assert list(group.flow_states()) == ["running", "running"]
     assert not group.refused("east", rights.PROBE, group.local(0))
     assert group.refused("west", rights.REPLICATOR, group.local(0)), "no flow writes where applications do"
+
+
+def test_who_could_not_read_the_copies_and_a_copy_that_takes_writes_are_named_before(group: NamedGroup) -> None:
+    protection = group.protection
+    group.write("east", [b"1", b"2"])
+    group.wait_copied()
+    copies = f"east.{group.name}."
+    with protection.cluster("west", "admin") as admin:
+        rights_there = (acl for acl in protection.rights_on("west") if acl.name == copies)
+        lifted = {acl for acl in group.denies("west") if acl.principal == "User:probe" and acl.name == copies}
+        given = {acl for acl in rights_there if (acl.principal, acl.operation) == ("User:orders-app", "READ")}
+        admin.acls.remove([*given, *lifted])
+        request = group.request(dry_run=True)
+        with protection.clients() as clients, pytest.raises(StepFailed) as failure:
+            run_step(StepName.PREFLIGHT, request, clients)
+    wrong = {check.name: check.detail for check in failure.value.record.checks if not check.passes}
+    assert wrong.keys() == {"target_can_be_opened", "target_refuses"}
+    assert f"User:orders-app ({copies}payments)" in wrong["target_can_be_opened"]
+    assert f"{copies}payments-0" in wrong["target_refuses"]
 
 
 def test_who_reads_one_name_alone_is_refused_and_a_group_can_be_released(group: NamedGroup) -> None:
@@ -131,7 +151,7 @@ def test_who_reads_one_name_alone_is_refused_and_a_group_can_be_released(group: 
         protection.approve(request, clients)
         for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):
             assert run_step(step, request, clients).good, step
-    assert not any(outside_view.denies(protection, cluster) for cluster in ("east", "west"))
+    assert not any(group.denies(cluster) for cluster in ("east", "west"))
     assert list(group.flow_states()) == ["running", "running"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from kafka_dr import parallel
@@ -167,13 +167,32 @@ def _target_can_be_opened(run: Run) -> Check:
         if source.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic)
         and not opened.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic)
     ]
-    shown = ", ".join(lost[:5])
-    detail = f"{shown} may write on {run.source} and could not on {run.target}: add the missing ACLs on {run.target}"
+    unread = [
+        f"{principal} ({copy})"
+        for copy, topic in _copies_on_target(run)
+        for principal in run.group.principals
+        if source.allows(principal, AclOperation.READ, ResourceType.TOPIC, topic)
+        and not opened.allows(principal, AclOperation.READ, ResourceType.TOPIC, copy)
+    ]
+    said = [
+        f"{', '.join(found[:5])} may {may} on {run.source} and could not on {run.target}"
+        for found, may in ((lost, "write"), (unread, "read the originals"))
+        if found
+    ]
     return Check.that(
         "target_can_be_opened",
-        not lost,
-        detail if lost else f"every writer of {run.source} could write on {run.target}",
+        not said,
+        f"{'; '.join(said)}: add the missing ACLs on {run.target}"
+        if said
+        else f"every writer of {run.source} could write on {run.target}",
     )
+
+
+def _copies_on_target(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield each copy on the target that has another name than its original, with that of the original."""
+    for copy in sorted(run.copies_on(run.target)):
+        if (topic := run.group.original_of(copy, run.target)) is not None:
+            yield copy, topic
 
 
 def _copy(run: Run) -> tuple[Check, ...]:
