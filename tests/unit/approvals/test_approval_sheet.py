@@ -117,7 +117,7 @@ def test_it_has_no_tables_and_no_long_words_that_a_telephone_would_cut() -> None
     assert max(len(word) for word in said.split()) < 60
 
 
-def test_rebuild_says_what_it_deletes_and_quarantine_that_it_deletes_nothing() -> None:
+def test_rebuild_says_what_it_deletes_and_all_else_that_nothing_is_deleted() -> None:
     request = SimpleNamespace(reason="", dry_run=False)
     group = SimpleNamespace(name="orders", clusters=("east", "west"))
     run: Any = SimpleNamespace(group=group, source="west", target="east", request=request)
@@ -135,6 +135,10 @@ def test_rebuild_says_what_it_deletes_and_quarantine_that_it_deletes_nothing() -
         facts = {"decision": {**decided, "mode": mode}, "measurements": measured}
         return failback_question.sheet(run, {"facts": facts, "checks": []})
 
+    late = asked("deliver")
+    assert "7 uncopied records of east are kept in files, and arrive late on west. Nothing is deleted." in body(late)
+    assert "Quarantined" not in body(late)
+    assert "deleted on east" not in body(late)
     rebuild, quarantine = asked("rebuild"), asked("quarantine")
     assert rebuild.subject == "Failback: delete 1 topic of orders on east?"
     assert "7 uncopied records of east are kept in files." in body(rebuild)

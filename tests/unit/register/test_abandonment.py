@@ -7,10 +7,16 @@ import pytest
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.register import transitions
-from kafka_dr.register.abandonment import abandonment, failback_changed_it_since, failback_since
+from kafka_dr.named_rows import positions_to_json
+from kafka_dr.register import Phase, transitions
+from kafka_dr.register.abandonment import (
+    LEFT_WITH_COPIES,
+    abandonment,
+    failback_changed_it_since,
+    failback_since,
+)
 from kafka_dr.register.flow_seed import FlowSeed
-from support.register_states import AT
+from support.register_states import AT, a_state
 
 FIRST = TopicPartition("orders", 0)
 
@@ -101,3 +107,14 @@ def test_a_failback_that_began_later_has_given_a_cluster_other_offsets() -> None
     assert failback_since(history, "east", 6) == "failback-1"
     assert failback_since(history, "east", 7) == ""
     assert failback_since(history, "north", 6) == ""
+
+
+def test_a_cluster_whose_copies_are_never_opened_was_left_where_these_ended() -> None:
+    state = a_state(epoch=1000, active="west", standby="east", phase=Phase.DIVERGED)
+    rows = positions_to_json({TopicPartition("orders.payments", 0): 7})
+    fact = {"epoch": 1000, "old": "east", "new": "west", "new_ends": rows}
+    earlier = {**fact, "epoch": 900, "new_ends": []}
+    left = abandonment({"lost": {LEFT_WITH_COPIES: fact}, "before": {LEFT_WITH_COPIES: earlier}}, state, "east")
+    assert (left.run, left.epoch, left.old, left.new) == ("lost", 1000, "east", "west")
+    assert left.new_ends == {TopicPartition("orders.payments", 0): 7}
+    assert left.was_active
