@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -150,6 +151,10 @@ class GroupContext:
     def led(self, cluster: str) -> dict[TopicPartition, int]:
         """Return the group's partitions on a cluster, now, each with the broker that leads it; -1 where none does."""
         return self.operator(cluster).topics.led(self.group.owns_topic)
+
+    def led_with_copies(self, cluster: str) -> dict[TopicPartition, int]:
+        """Return the same, and the partitions of copies that have other names than their originals."""
+        return self.operator(cluster).topics.led(partial(self.group.moves_positions_in, cluster=cluster))
 
     def writes_refused(self, cluster: str, *, by: Asking = "probe", led: Led | None = None) -> Check:
         """Ask every leader of the group's partitions, now, and say whether each refuses a write.

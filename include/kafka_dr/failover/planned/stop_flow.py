@@ -38,9 +38,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Fence the flow, stop it, and journal the log ends of the target."""
     ids = _fence_flow(run) if run.opens_copy else ()
-    target, partitions = run.operator(run.target), run.partitions(run.target)
-    if not run.opens_copy:
-        partitions = (*partitions, *run.written_by_flows(run.target))
+    target, partitions = run.operator(run.target), run.led_with_copies(run.target)
     ends, starts = parallel.at_once(
         lambda: stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds),
         lambda: target.topics.log_starts(partitions),
@@ -80,10 +78,9 @@ def prove(run: Run) -> Sequence[Check]:
 
 def target_is_shut(run: Run) -> tuple[Check, Check]:
     """Return whether the target refuses the replicator, and whether its log has not moved since the flow was fenced."""
-    led = run.led(run.target)
-    written = led if run.opens_copy else {**led, **run.written_by_flows(run.target)}
-    refusing = written if run.ends_flow else led
-    return parallel.at_once(lambda: replicator_refused(run, refusing), lambda: _target_is_still(run, written))
+    led, owns = run.led_with_copies(run.target), run.group.owns_topic
+    refusing = led if run.ends_flow else {p: broker for p, broker in led.items() if owns(p.topic)}
+    return parallel.at_once(lambda: replicator_refused(run, refusing), lambda: _target_is_still(run, led))
 
 
 def replicator_refused(run: Run, led: Led | None = None) -> Check:

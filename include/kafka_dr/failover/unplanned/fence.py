@@ -54,7 +54,7 @@ def act(run: Run) -> Mapping[str, Any]:
     fencing = reachable_source.begin_fencing(run)
     others = donors.begin_fencing(run) if fetch.is_wanted(run) else None
     ended = _fence_flow(run)
-    topics, partitions = run.operator(run.target).topics, _logs(run)
+    topics, partitions = run.operator(run.target).topics, run.led_with_copies(run.target)
     ends, starts = parallel.at_once(lambda: topics.high_watermarks(partitions), lambda: topics.log_starts(partitions))
     by_flow, said = _copied(run)
     copied = by_flow or {}
@@ -87,12 +87,6 @@ def prove(run: Run) -> Sequence[Check]:
     return (*target_is_shut(run), *((right_is_gone(run),) if fetch.is_possible(run) else ()))
 
 
-def _logs(run: Run) -> tuple[TopicPartition, ...]:
-    """Return the partitions of the target's own topics, and of copies that have other names."""
-    local = run.partitions(run.target)
-    return local if run.opens_copy else (*local, *run.written_by_flows(run.target))
-
-
 def _fence_flow(run: Run) -> list[str]:
     """Fence the flow at the target; return the transactional ids that were taken over."""
     target = run.operator(run.target)
@@ -102,7 +96,7 @@ def _fence_flow(run: Run) -> list[str]:
     run.look_for_topics(run.target)
     changes = run.acl_changes(run.target, guard)
     changes.add(plan.fence_of_flow(run.group, run.source, run.target))
-    partitions = _logs(run)
+    partitions = run.led_with_copies(run.target)
     found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)
     ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
     if fetch.is_possible(run):
