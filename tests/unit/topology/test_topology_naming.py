@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_dr.naming import DefaultNaming
+from kafka_dr.rights.table import needed_on
 from kafka_dr.topology.model import Topology
 
 Load = Callable[[str], Topology]
@@ -84,3 +85,14 @@ def test_a_copy_of_one_group_belongs_to_no_other(edited: Edit, mistakes_in: Comp
         other = second.replace("topic_prefixes: [carts.]", "topic_prefixes: [carts., west.]")
     found = mistakes_in(edited(NAMED, more=other))
     assert any("is the name of a copy of group 'orders'" in each for each in found)
+
+
+def test_the_rights_name_the_copies_on_each_cluster(edited: Edit, load_text: Load) -> None:
+    topology = load_text(edited(NAMED))
+    group = topology.group("orders")
+    for cluster, origin in (("west", "east"), ("east", "west")):
+        needed = needed_on(cluster, topology.cluster(cluster), [group])
+        named = {(each.principal, each.shown) for each in needed}
+        for principal in (group.operator_principal, group.probe_principal, group.replicator_principal):
+            assert {(principal, f"{origin}.payments"), (principal, f"{origin}.orders.*")} <= named
+        assert not any(shown.startswith(f"{cluster}.p") for _, shown in named)
