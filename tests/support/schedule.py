@@ -23,6 +23,7 @@ _TOGETHER: Mapping[str, str] = {
     "tests/integration/clusters/test_leaders": "two brokers",
     "tests/integration/fencing/": "two brokers",
     "tests/integration/config_sync/": "config sync",
+    "tests/integration/unusable_register/": "pairs",
     "tests/unit/airflow/test_in_browser": "pages",
 }
 #: The order in which free workers get them: scopes, and folders whose files go to any worker. What takes longest is
@@ -37,7 +38,7 @@ _ORDER = (
     "demos",
     "labs",
     "tests/integration/unplanned",
-    "tests/integration/unusable_register",
+    "pairs",
     "tests/integration/offsets",
     "config sync",
     "two brokers",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,11 @@ from support.run_end import RUNNING_PAIRS
 from support.switched_group import SwitchedGroup
 
 
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> Lab:
     """Both clusters of two brokers, and Connect. ``KAFKA_DR_TEST_PAIRS`` names the folder of a running one."""
     if running := os.environ.get(RUNNING_PAIRS):
-        yield Lab(Path(running))
-        return
+        return Lab(Path(running))
     below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
     base = free_ports.port_base(range(below - 1000, 10000, -1000))
     lab = Lab(
@@ -32,11 +32,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         mechanism="PLAIN",
         kafka=os.environ.get("KAFKA_DR_TEST_KAFKA"),
     )
-    try:
-        lab.up(airflow=False)
-        yield lab
-    finally:
-        lab.down(delete=True)
+    folder_end.callback(lab.down, delete=True)
+    lab.up(airflow=False)
+    return lab
 
 
 @pytest.fixture

@@ -8,13 +8,20 @@ from kafka_dr.readiness.judge import verbs_in
 from kafka_dr.readiness.model import VerbReadiness
 from kafka_dr.readiness_checks.look import look_at_readiness
 from support.protection import Protection
-from support.register_faults import FAULTS, RegisterFault
+from support.register_faults import FAULTS, Gone, RegisterFault, TooSmall
 from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
 
-@pytest.fixture(params=FAULTS, ids=lambda fault: fault.__name__)
+#: With ``--long`` each of them; else those that need no dead broker.
+_KINDS = [
+    pytest.param(fault, marks=[] if fault in (Gone, TooSmall) else pytest.mark.long, id=fault.__name__)
+    for fault in FAULTS
+]
+
+
+@pytest.fixture(params=_KINDS)
 def kind(request: pytest.FixtureRequest) -> type[RegisterFault]:
     found: type[RegisterFault] = request.param
     return found

@@ -27,26 +27,23 @@ from support import outside_view
 from support.acknowledged_writes import Ledger, WritingApplication
 from support.disaster import Disaster
 from support.protection import Protection
-from support.register_faults import FAULTS, RegisterFault, TooFewReplicas
+from support.register_faults import FAULTS, Gone, RegisterFault, TooSmall, WithoutLeader
 from support.switched_group import SwitchedGroup
 from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 
 
-#: With ``--long`` each of them; else one that answers nothing, one that has lost everything, one that takes no record.
-_KINDS = [
-    pytest.param(fault, marks=[pytest.mark.long] if fault is TooFewReplicas else [], id=fault.__name__)
-    for fault in FAULTS
-]
+def each_fault(usual: type[RegisterFault]) -> pytest.MarkDecorator:
+    """Let a test have one of the faults, and with ``--long`` each of them."""
+    return pytest.mark.parametrize(
+        "kind",
+        [pytest.param(fault, marks=[] if fault is usual else pytest.mark.long, id=fault.__name__) for fault in FAULTS],
+    )
 
 
-@pytest.fixture(params=_KINDS)
-def kind(request: pytest.FixtureRequest) -> type[RegisterFault]:
-    found: type[RegisterFault] = request.param
-    return found
-
-
+#: One that answers nothing.
+@each_fault(WithoutLeader)
 def test_it_takes_no_write_after_the_hand_over_and_comes_back_when_its_register_works_again(
     group: SwitchedGroup, kind: type[RegisterFault]
 ) -> None:
@@ -94,6 +91,8 @@ def test_it_takes_no_write_after_the_hand_over_and_comes_back_when_its_register_
     group.assert_at_rest("east")
 
 
+#: One that takes no record.
+@each_fault(TooSmall)
 def test_a_roll_back_opens_it_again_while_its_register_is_unusable(
     group: SwitchedGroup, kind: type[RegisterFault]
 ) -> None:
@@ -114,6 +113,8 @@ def test_a_roll_back_opens_it_again_while_its_register_is_unusable(
     assert others <= outside_view.denies(protection, "east")
 
 
+#: One that has lost everything.
+@each_fault(Gone)
 def test_health_fences_it_by_the_register_that_decides_if_a_failover_left_it_open(
     group: SwitchedGroup, kind: type[RegisterFault]
 ) -> None:

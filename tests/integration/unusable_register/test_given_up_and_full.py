@@ -22,6 +22,7 @@ _MOST_SECONDS = 14.0
 _MOST_SECONDS_OF_A_LOOK = 10.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [TooFewReplicas])
 @pytest.mark.usefixtures("kind")
 def test_neither_the_claim_nor_the_seal_nor_health_waits_long_for_it(group: SwitchedGroup) -> None:
