@@ -22,6 +22,8 @@ USUAL = {
     *("well", "not_proven", "approval_waits", "run_moving", "stopped_before_hand_over", "active_silent", "diverged"),
     "drill_overdue",
 }
+#: Of these, those whose pages have most kinds of links, buttons and colours.
+MOST_KINDS = {"well", "approval_waits", "stopped_before_hand_over", "active_silent"}
 #: No text of a library, no id of a run and no key of a document is for people.
 NOT_FOR_PEOPLE = re.compile(r"_[A-Z]{3,}|NoneType|manual__|\b[a-z]+_(?!health|resume|flows)[a-z_]+\b")
 

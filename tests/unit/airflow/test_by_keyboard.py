@@ -13,7 +13,7 @@ from kafka_dr.watch_results import WATCHES
 from support.browser import Page
 from support.kept_situations import RUN, keep_situation
 from support.served_pages import opened
-from support.situation_cases import CASES, USUAL
+from support.situation_cases import CASES, MOST_KINDS
 
 #: The numbers of what a person can click, or write into, among all elements of the page.
 USED = """(() => {
@@ -47,7 +47,7 @@ def out_of_reach(page: Page) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in USUAL else pytest.param(name, marks=pytest.mark.long) for name in CASES]
+    "name", [name if name in MOST_KINDS else pytest.param(name, marks=pytest.mark.long) for name in CASES]
 )
 def test_each_page_of_a_situation_is_used_by_keyboard(root: Path, base: str, page: Page, name: str) -> None:
     keep_situation(root, name, datetime.now(UTC))

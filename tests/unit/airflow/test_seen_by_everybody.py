@@ -21,7 +21,7 @@ from support.contrast import SHOWN_ON, hard_to_see, shown_on
 from support.kept_metrics import keep, kept
 from support.kept_situations import RUN, keep_situation
 from support.served_pages import opened
-from support.situation_cases import CASES, USUAL
+from support.situation_cases import CASES, MOST_KINDS
 
 ASKED = json.loads((Path(__file__).parents[1] / "evidence" / "asked_questions.json").read_text("utf-8"))
 OUTCOMES = ("ok", "failed", "unknown", "warning", "overridden", "excused", "left_alone")
@@ -38,7 +38,7 @@ def badly_seen(page: Page) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in USUAL else pytest.param(name, marks=pytest.mark.long) for name in CASES]
+    "name", [name if name in MOST_KINDS else pytest.param(name, marks=pytest.mark.long) for name in CASES]
 )
 def test_a_situation_is_read_in_the_dark_and_on_paper(root: Path, base: str, page: Page, name: str) -> None:
     keep_situation(root, name, datetime.now(UTC))

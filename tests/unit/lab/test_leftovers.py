@@ -93,7 +93,11 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("who", "how"),
-    [("gate", signal.SIGTERM), ("gate", signal.SIGKILL), ("pytest", signal.SIGKILL)],
+    [
+        pytest.param("gate", signal.SIGTERM, marks=pytest.mark.long),
+        ("gate", signal.SIGKILL),
+        pytest.param("pytest", signal.SIGKILL, marks=pytest.mark.long),
+    ],
 )
 def test_a_whole_run_leaves_no_process_whichever_of_its_processes_is_ended(
     hiding: Path, who: str, how: signal.Signals
@@ -137,7 +141,7 @@ def wait_for(paths: list[Path]) -> list[psutil.Process]:
     return [psutil.Process(int(path.read_text())) for path in paths]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupted_run_leaves_no_process(project: Path, how: signal.Signals) -> None:
     run = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(project)],
