@@ -25,6 +25,7 @@ from lab.jvm import Jvm
 from support.command_line import Said
 from support.foreign_clusters import ADMIN, PASSWORD, ForeignCluster, foreign_clusters, worker_of
 from support.kafka_tools import run_as_printed, tools_in
+from support.printed_rights import granted_by
 from support.secured_connect import Authority
 from support.tls_broker import tls_broker
 
@@ -134,7 +135,7 @@ def test_what_is_written_loads_is_granted_as_printed_and_satisfies_the_doctor(fo
     for each in (foreign.berlin, foreign.oslo):
         tools = tools_in(each.folder / "tools")
         run_as_printed(_logins_of(each, (dr / "CHECK-LIST.md").read_text()), tools, each.folder)
-        run_as_printed((dr / f"rights/kafka-acls/{each.name}.sh").read_text(), tools, each.folder)
+        _grant_as_printed(each, (dr / f"rights/kafka-acls/{each.name}.sh").read_text().splitlines(), tools)
     _fill_in(foreign, dr)
     settings = ("--topology", str(dr / "topology.yaml"), "--connections", str(dr / "connections.json"))
     with ExitStack() as stack:
@@ -160,6 +161,23 @@ def _logins_of(cluster: ForeignCluster, check_list: str) -> str:
     here = [line for line in printed if f"--bootstrap-server {cluster.address} " in line]
     assert len(here) == len(_ROLES)
     return "\n".join(here).replace("[password=PASSWORD]", f"[password={_PASSWORD}]")
+
+
+def _grant_as_printed(cluster: ForeignCluster, lines: list[str], tools: Path) -> None:
+    """Run the first command for each kind of resource with Kafka's tool, and grant what the others say.
+
+    Kafka's tool starts a JVM for each line.
+    """
+    commands = [line for line in lines if line.startswith("kafka-acls.sh")]
+    kinds = ("--cluster", "--topic", "--group", "--transactional-id")
+    first = {kind: command for kind in kinds for command in reversed(commands) if f" {kind}" in command}
+    assert len(first) == len(kinds)
+    for command in dict.fromkeys(first.values()):
+        run_as_printed(command, tools, cluster.folder)
+        with cluster.reached() as reached:
+            assert granted_by([command]) <= reached.acls.list()
+    with cluster.reached() as reached:
+        reached.acls.add(granted_by(commands))
 
 
 @contextmanager

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
-from itertools import pairwise, product
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from kafka_dr.access_rules.kafka_user import rules_of
-from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
 from kafka_dr.command_line.app import app
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.readiness_checks import rights as readiness
@@ -19,6 +17,7 @@ from kafka_dr.rights import needed_on
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup, Topology
 from lab.layout import PROJECT
+from support.printed_rights import OPERATIONS, allow, granted_by
 
 ENVIRON = {
     "KAFKA_DR_LAB_HOME": "/lab",
@@ -34,7 +33,6 @@ _OF_MONGEY = {
     "Cluster": ResourceType.CLUSTER,
     "TransactionalID": ResourceType.TRANSACTIONAL_ID,
 }
-_CAMEL = {"".join(part.capitalize() for part in each.value.split("_")): each for each in AclOperation}
 
 
 @pytest.fixture
@@ -54,26 +52,8 @@ def printed(*arguments: str, code: int = 0) -> str:
     return done.stdout if code == 0 else done.output
 
 
-def allow(resource: str, name: str, pattern: str, principal: str, operation: AclOperation) -> Acl:
-    kind = ResourceType(resource.lower())
-    return Acl(kind, name, PatternType(pattern.lower()), principal, operation, AclPermission.ALLOW)
-
-
 def test_the_commands_of_kafka_acls_grant_exactly_these_rights(needed: frozenset[Acl]) -> None:
-    found: set[Acl] = set()
-    for command in printed("west", "--format", "kafka-acls").splitlines():
-        words = shlex.split(command)
-        assert words[:2] == ["kafka-acls.sh", "--bootstrap-server"]
-        options = [(option, value) for option, value in pairwise(words) if option.startswith("--")]
-        values = {name: [value for option, value in options if option == name] for name, _ in options}
-        names = [
-            (option.strip("-").replace("-", "_"), value)
-            for option in ("--topic", "--group", "--transactional-id")
-            for value in values.get(option, ())
-        ] or [("cluster", "kafka-cluster")]
-        for principal, operation, (kind, name) in product(values["--allow-principal"], values["--operation"], names):
-            found.add(allow(kind, name, values["--resource-pattern-type"][0], principal, _CAMEL[operation]))
-    assert found == needed
+    assert granted_by(printed("west", "--format", "kafka-acls").splitlines()) == needed
 
 
 def test_the_kafka_users_of_strimzi_hold_exactly_these_rights(needed: frozenset[Acl]) -> None:
@@ -89,7 +69,7 @@ def _mongey(row: dict[str, str]) -> Acl:
         row["resource_name"],
         row["resource_pattern_type_filter"],
         row["acl_principal"],
-        _CAMEL[row["acl_operation"]],
+        OPERATIONS[row["acl_operation"]],
     )
 
 
