@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ def group(_groups: Callable[[], SwitchedGroup], _shared: list[SwitchedGroup]) ->
 
 
 @pytest.fixture
-def own_group(_groups: Callable[[], SwitchedGroup]) -> SwitchedGroup:
-    """Return a stable group that no other test gets, for what a register keeps about a group."""
-    return _groups()
+def own_group(_groups: Callable[[], SwitchedGroup]) -> Iterator[SwitchedGroup]:
+    """Give a stable group that no other test gets, for what a register keeps about a group; its flow ends with it."""
+    made = _groups()
+    yield made
+    made.protection.delete_flows()
