@@ -168,16 +168,23 @@ def alice(airflow: QuickLab) -> AirflowSession:
     return AirflowSession(airflow, "alice")
 
 
-@pytest.fixture(scope="module")
-def page(airflow: QuickLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A browser in which an approver is logged in to Airflow."""
-    from support.airflow_lab import AirflowSession
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> Page:
+    """A browser for the modules of this folder."""
     from support.browser import chromium
 
+    return folder_end.enter_context(chromium(tmp_path_factory.mktemp("chromium"), height=1600))
+
+
+@pytest.fixture(scope="module")
+def page(airflow: QuickLab, browser: Page) -> Page:
+    """A browser in which an approver is logged in to Airflow."""
+    from support.airflow_lab import AirflowSession
+
     session = AirflowSession(airflow, "alice")
-    with chromium(tmp_path_factory.mktemp("chromium"), height=1600) as page:
-        page.log_in(str(session.http.base_url), session.token)
-        yield page
+    browser.resize(1200, 1600)
+    browser.log_in(str(session.http.base_url), session.token)
+    return browser
 
 
 @pytest.fixture

@@ -61,15 +61,15 @@ def doctor(lab: QuickLab, folder: Path, *, password: str = "", topology: Path | 
     return bad
 
 
-def ready(session: AirflowSession) -> None:
+@pytest.fixture(scope="module")
+def _ready(airflow: QuickLab) -> None:
     """Let a task say how its worker is set, whatever it finds of the group."""
+    session = AirflowSession(airflow, "admin")
     session.ended("dr_readiness", session.trigger("dr_readiness"))
 
 
-def test_a_lab_in_order_has_only_good_answers_once_a_task_was_asked(
-    airflow: QuickLab, admin: AirflowSession, tmp_path: Path
-) -> None:
-    ready(admin)
+@pytest.mark.usefixtures("_ready")
+def test_a_lab_in_order_has_only_good_answers_once_a_task_was_asked(airflow: QuickLab, tmp_path: Path) -> None:
     assert doctor(airflow, tmp_path) == {}
 
 
@@ -92,10 +92,10 @@ def test_a_login_that_airflow_refuses_is_named(airflow: QuickLab, tmp_path: Path
     assert found["commands"] == ["airflow users reset-password --username dr-notes"]
 
 
+@pytest.mark.usefixtures("_ready")
 def test_an_approver_who_nobody_knows_and_another_topology_than_that_of_the_workers_are_named(
-    airflow: QuickLab, admin: AirflowSession, tmp_path: Path
+    airflow: QuickLab, tmp_path: Path
 ) -> None:
-    ready(admin)
     declared = yaml.safe_load(Path(airflow.environ["KAFKA_DR_TOPOLOGY"]).read_text())
     for group in declared["protection_groups"].values():
         group |= {"approvers": [*group["approvers"], "zoe"], "approver_roles": ["kafka-dr-approver"]}

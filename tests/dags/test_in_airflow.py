@@ -76,7 +76,9 @@ def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
     person = "Window: 22:00 to 23:00."
     path = f"/api/v2/dags/{DAG}/dagRuns/{run}?update_mask=note"
     assert alice.http.patch(path, json={"note": person}).is_success
-    assert alice.answer(DAG, run, "Reject", {**fields, "reason": NO}).status_code == 200
+    # What a program types into a field that nobody asked for ties the answer to nothing.
+    assert fields.keys() == {"reason"}
+    assert alice.answer(DAG, run, "Reject", {"digest": "0" * 64, "reason": NO}).status_code == 200
     note = f"{person}\n\nREJECTED by alice: not \\<\\!-- tonight \\*\\*"
     assert_ended_unchanged(alice, run, approval="success", note=note)
     assert waits not in alice.http.get("/kafka-dr/status").text
@@ -90,16 +92,6 @@ def test_people_who_click_at_the_same_time_do_not_stop_airflow(airflow: QuickLab
     with ThreadPoolExecutor(8) as people:
         answers = list(people.map(lambda _: alice.unpause("dr_canary"), range(80)))
     assert set(answers) == {200}
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_what_a_program_types_into_fields_that_nobody_asked_for_ties_an_answer_to_nothing(
-    alice: AirflowSession,
-) -> None:
-    run, fields = asked(alice)
-    assert fields.keys() == {"reason"}
-    assert alice.answer(DAG, run, "Reject", {"digest": "0" * 64}).status_code == 200
-    assert_ended_unchanged(alice, run, approval="success", note="REJECTED by alice")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -158,10 +150,9 @@ def test_a_second_run_is_refused_by_its_first_task_while_one_waits(airflow: Quic
     page = alice.http.get(f"/kafka-dr/start/{DAG}/{GROUP}").text
     assert "REFUSED NOW" in page
     alice.end(DAG, first)
-    third, _ = asked(alice)
-    alice.end(DAG, third)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_run_that_names_the_wrong_cluster_stops_before_anybody_is_asked(alice: AirflowSession) -> None:
     run = alice.trigger(DAG, protection_group=GROUP, source="west", target="east", reason="a mistake")
@@ -171,6 +162,7 @@ def test_a_run_that_names_the_wrong_cluster_stops_before_anybody_is_asked(alice:
     assert str(alice.note(DAG, run)).startswith("REFUSED at preflight: ")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_note_that_airflow_does_not_take_holds_up_and_fails_no_run(airflow: QuickLab, alice: AirflowSession) -> None:
     from support.airflow_lab import AirflowSession
@@ -206,23 +198,33 @@ def test_the_canary_arrives(alice: AirflowSession) -> None:
     assert alice.ended("dr_canary", run) == "success"
 
 
-def test_health_is_green_and_proposes_nothing(alice: AirflowSession) -> None:
+@pytest.fixture(scope="module")
+def looked(airflow: QuickLab) -> str:
+    """A run of health that has ended, and was green."""
+    from support.airflow_lab import AirflowSession
+
+    alice = AirflowSession(airflow, "alice")
     run = alice.trigger("dr_health")
-    assert alice.ended("dr_health", run) == "success", alice.log("dr_health", run, "look")
-    assert alice.tasks("dr_health", run)["propose"] == "skipped"
+    assert alice.ended("dr_health", run) == "success", alice.why("dr_health", run)
+    return run
+
+
+def test_health_is_green_and_proposes_nothing(alice: AirflowSession, looked: str) -> None:
+    assert alice.tasks("dr_health", looked)["propose"] == "skipped"
+    # A watch that proposes nothing shows no button.
+    assert alice.links("dr_health", looked, "propose") == {}
     page = alice.http.get("/kafka-dr/status").text
-    assert f"/dags/dr_health/runs/{quote(run, safe='')}" in page
+    assert f"/dags/dr_health/runs/{quote(looked, safe='')}" in page
     assert "Active on east, standby west: stable since" in page
     assert 'href="/kafka-dr/groups/orders"' in page
     assert "Readiness of an unplanned failover, " in alice.http.get("/kafka-dr/groups/orders").text
     result = alice.http.get("/kafka-dr/results/orders/health").text
-    assert run in result
+    assert looked in result
     assert all(f'href="/kafka-dr/{back}"' in result for back in ("status", "groups/orders"))
 
 
+@pytest.mark.usefixtures("looked")
 def test_prometheus_reads_metrics_with_a_token_and_nobody_without(airflow: QuickLab, alice: AirflowSession) -> None:
-    run = alice.trigger("dr_health")
-    assert alice.ended("dr_health", run) == "success", alice.log("dr_health", run, "look")
     page = alice.http.get("/kafka-dr/metrics", headers={"Accept": "application/openmetrics-text"})
     assert page.headers["content-type"] == CONTENT_TYPE
     found = {frozenset(labels): value for labels, value in samples_in(page.text).items()}
@@ -308,6 +310,7 @@ def test_the_config_sync_makes_what_is_safe_and_asks_about_the_rest(airflow: Qui
     assert "approved" in page
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is_gone(
     airflow: QuickLab, alice: AirflowSession, page: Page
@@ -354,10 +357,7 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
     assert "east answers and shows none of" in alice.log(dag, run, "gather_evidence", attempt=2)
 
 
-def test_a_watch_that_proposes_nothing_shows_no_button(alice: AirflowSession) -> None:
-    looked = alice.trigger("dr_health")
-    assert alice.ended("dr_health", looked) == "success", alice.why("dr_health", looked)
-    assert alice.links("dr_health", looked, "propose") == {}
+def test_a_plan_with_no_difference_asks_nobody(alice: AirflowSession) -> None:
     planned = alice.trigger("dr_config_sync")
     assert alice.ended("dr_config_sync", planned) == "success", alice.why("dr_config_sync", planned)
     assert set(alice.tasks("dr_config_sync", planned)) == {"look", "red", "approval", "apply", "outcome"}

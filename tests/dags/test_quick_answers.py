@@ -117,7 +117,8 @@ def active(answered: QuickLab) -> str:
     return state.active
 
 
-@pytest.mark.parametrize("seconds", [0.2, *(pytest.param(later, marks=pytest.mark.long) for later in (1.0, 2.0))])
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [0.2, 1.0, 2.0])
 def test_a_run_continues_whose_question_is_answered_at_once(
     answered: QuickLab, alice: AirflowSession, active: str, run: str, seconds: float
 ) -> None:
@@ -128,15 +129,13 @@ def test_a_run_continues_whose_question_is_answered_at_once(
 
 
 @pytest.fixture(scope="module")
-def page(answered: QuickLab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(answered: QuickLab, browser: Page) -> Page:
     """A browser in which an approver is logged in."""
     from support.airflow_lab import AirflowSession
-    from support.browser import chromium
 
     session = AirflowSession(answered, "alice")
-    with chromium(tmp_path_factory.mktemp("chromium"), height=1600) as page:
-        page.log_in(str(session.http.base_url), session.token)
-        yield page
+    browser.log_in(str(session.http.base_url), session.token)
+    return browser
 
 
 def click_at_once(alice: AirflowSession, page: Page, dag: str, run: str, *, seconds: float = _SECONDS) -> None:
@@ -153,6 +152,7 @@ def assert_clicked(alice: AirflowSession, dag: str, run: str, *, seconds: float 
     assert (asked["chosen_options"], asked["responded_by_user"]["name"]) == (["Approve"], "alice")
 
 
+@pytest.mark.long
 def test_a_run_continues_whose_question_is_clicked_as_soon_as_it_is_shown(
     answered: QuickLab, alice: AirflowSession, page: Page, active: str, run: str
 ) -> None:
@@ -203,6 +203,7 @@ def test_a_run_continues_although_airflow_fails_the_try_that_was_answered(
     assert (answer["approved"], answer["responder"], answer["reason"]) == (True, "alice", "go")
 
 
+@pytest.mark.long
 def test_a_plan_of_the_config_sync_is_applied_although_airflow_fails_the_try_that_was_answered(
     answered: QuickLab, alice: AirflowSession, active: str
 ) -> None:
@@ -285,6 +286,7 @@ def test_an_answer_that_airflow_says_somebody_gave_who_was_not_asked_lets_no_lat
     assert answered.state("east", GROUP) == before
 
 
+@pytest.mark.long
 def test_a_later_try_of_an_approval_that_nobody_answered_asks_nobody(
     answered: QuickLab, alice: AirflowSession, run: str
 ) -> None:

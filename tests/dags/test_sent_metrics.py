@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from kafka_dr.watch_results import WatchResultStore
@@ -79,6 +80,7 @@ def test_plain_statsd_gets_a_name_for_each_series(tmp_path: Path) -> None:
     assert not [name for name in found if "lag_bytes" in name or "replication_latency" in name]
 
 
+@pytest.mark.long
 def test_statsd_with_tags_gets_one_name_and_the_labels(tmp_path: Path) -> None:
     found = datagrams(tmp_path, STATSD_INFLUXDB_ENABLED="True")
     assert found["airflow.kafka_dr.watch_outcome,group=orders,watch=health,outcome=failed"] == "1.0|g"

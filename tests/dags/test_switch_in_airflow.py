@@ -85,6 +85,7 @@ def test_a_switch_that_somebody_marks_as_done_is_found_out_and_rolled_back(
     assert_rolled_back(airflow, alice, run, way, switch="success", verify="failed", report="upstream_failed")
 
 
+@pytest.mark.long
 def test_a_switch_that_somebody_clears_while_it_runs_is_rolled_back(
     airflow: QuickLab, alice: AirflowSession, way: dict[str, str]
 ) -> None:
@@ -152,9 +153,8 @@ def test_there_is_nothing_to_resume_where_no_run_holds_the_group(alice: AirflowS
 @pytest.mark.parametrize(
     ("decision", "ends_on", "verdict"),
     [
-        # What is abandoned in Airflow is shown above, without its loss.
         pytest.param("abandon", "source", "Rolled back", marks=pytest.mark.long),
-        ("finish", "target", "Completed"),
+        pytest.param("finish", "target", "Completed", marks=pytest.mark.long),
     ],
 )
 def test_a_run_that_died_with_its_airflow_is_ended_from_the_register_alone(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,32 +29,19 @@ def checked(airflow: QuickLab) -> str:
     return run
 
 
-@pytest.fixture
-def waiting(alice: AirflowSession) -> Iterator[str]:
-    """A run that waits for its approval."""
-    run = alice.trigger(DAG, protection_group=GROUP, reason="a test")
-    alice.question(DAG, run)
-    yield run
-    alice.end(DAG, run)
-
-
-def test_the_navigation_leads_to_the_status_page_where_its_forms_work(alice: AirflowSession, page: Page) -> None:
+def test_the_navigation_leads_to_the_status_page_where_its_forms_work_and_has_nothing_dead(
+    alice: AirflowSession, page: Page
+) -> None:
     page.go(f"{alice.http.base_url}/dags")
     page.click("[...document.querySelectorAll('button')].find(each => each.innerText.trim() === 'Browse')")
+    page.wait(link("DR status"))
+    assert page.ask("[...document.querySelectorAll('[href*=\"/kafka-dr/\"]')].map(each => each.tagName)") == ["A"]
     opened = page.click_to(link("DR status"), STATUS)
     assert "Disaster recovery: status" in opened.text()
     assert opened.ask("window.top === window"), "its links and forms would not work in a frame"
 
 
-def test_nothing_that_the_navigation_has_of_this_project_is_dead(alice: AirflowSession, page: Page) -> None:
-    page.go(f"{alice.http.base_url}/dags")
-    page.click("[...document.querySelectorAll('button')].find(each => each.innerText.trim() === 'Browse')")
-    page.wait(link("DR status"))
-    drawn = page.ask("[...document.querySelectorAll('[href*=\"/kafka-dr/\"]')].map(each => each.tagName)")
-    assert drawn == ["A"]
-
-
-@pytest.mark.parametrize("dag", ["dr_readiness", DAG])
+@pytest.mark.parametrize("dag", ["dr_readiness", pytest.param(DAG, marks=pytest.mark.long)])
 def test_the_runbook_of_a_dag_leads_to_the_status_page(alice: AirflowSession, page: Page, dag: str) -> None:
     page.go(f"{alice.http.base_url}/dags/{dag}")
     page.click("document.querySelector('[data-testid=markdown-button]')")
@@ -74,37 +60,7 @@ def test_the_button_of_a_task_leads_to_the_evidence_of_its_run(alice: AirflowSes
     assert "Step by step" in page.click_to(link("Evidence"), f"/kafka-dr/evidence/{GROUP}/{checked}").text()
 
 
-def test_a_question_leads_to_its_evidence_and_the_status_page_to_the_question(
-    alice: AirflowSession, page: Page, waiting: str
-) -> None:
-    base, evidence = alice.http.base_url, f"/kafka-dr/evidence/{GROUP}/{waiting}"
-    # Health looks each minute; until then the page does not know how runs before this one ended.
-    alice.ended("dr_health", alice.trigger("dr_health"))
-    page.go(f"{base}{STATUS}?reload=false")
-    page.wait("document.readyState === 'complete' && document.querySelector('main')")
-    page.unfold()
-    asked = page.click_to(link("Read the question and answer it"), f"/kafka-dr/question/{DAG}/{GROUP}/{waiting}")
-    asked.unfold()
-    assert "Step by step" in asked.click_to(link("The run, step by step"), evidence).text()
-    page.go(f"{base}{STATUS}?reload=false")
-    page.wait("document.readyState === 'complete' && document.querySelector('main')")
-    page.unfold()
-    of_the_run = f"[...document.querySelectorAll('a')].find(each => each.pathname === {evidence!r})"
-    assert str(page.ask(f"{of_the_run}.innerText")).endswith(": step by step")
-    assert "Step by step" in page.click_to(of_the_run, evidence).text()
-
-
-def test_a_notification_leads_to_the_run_that_waits(
-    airflow: QuickLab, alice: AirflowSession, page: Page, waiting: str
-) -> None:
-    sent = alice.trigger("dr_notifications")
-    assert alice.ended("dr_notifications", sent) == "success", alice.why("dr_notifications", sent)
-    page.go((airflow.home.root / "notifications.html").as_uri())
-    newest = "[...document.querySelectorAll('a')].find(each => each.innerText === 'Look at it')"
-    page.wait(newest)
-    assert "alice asks" in page.click_to(newest, f"/kafka-dr/question/{DAG}/{GROUP}/{waiting}").text()
-
-
+@pytest.mark.long
 def test_every_link_and_button_of_our_pages_leads_somewhere(alice: AirflowSession, page: Page, checked: str) -> None:
     """Links to Airflow's pages are clicked where they are buttons; an address that Airflow lacks shows a page, too."""
     base = str(alice.http.base_url)
