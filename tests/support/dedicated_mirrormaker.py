@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import jars, java
-from lab.bootstrap import cache_folder
-from lab.jvm import Jvm
 from lab.mirrormaker import MirroredFlow, prepare
+from support.java_processes import java_processes
 from support.others_copy import OthersCopy
 
 _SETTINGS = {
@@ -37,9 +34,7 @@ class DedicatedMirrorMaker:
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
         """Run it, and kill it with the block: it has no time to commit what it has copied."""
-        environ = dict(os.environ)
-        kafka = jars.obtain(jars.KAFKA, cache=cache_folder(environ), environ=environ, progress=lambda *_: None)
-        command = prepare(self._flow(), self.copy.folder / "mirrormaker", jvm=Jvm(java.java_home(environ), kafka))
+        command = prepare(self._flow(), self.copy.folder / "mirrormaker", jvm=java_processes())
         with (command.folder / "log").open("ab") as log:
             process = subprocess.Popen(command.argv, stdout=log, stderr=subprocess.STDOUT, cwd=command.folder)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import time
@@ -18,11 +17,10 @@ from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication.connect import ConnectClient, SourceOffset
 from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
 from kafka_dr.runs.group_context import GroupContext
-from lab import jars, java, rights
+from lab import rights
 from lab.api import Lab
-from lab.bootstrap import cache_folder
 from lab.credentials import write_private
-from lab.jvm import Jvm
+from support.java_processes import java_processes
 from support.protection import Protection
 
 #: Writes the copy. No group of these tests uses it otherwise.
@@ -53,8 +51,6 @@ class OldWorker:
 
     def start(self) -> None:
         """Start it, and wait until it serves."""
-        cache = cache_folder(os.environ)
-        kafka = jars.obtain(jars.KAFKA, cache=cache, environ=os.environ, progress=lambda *_: None)
         own = {
             "group.id": self.group_id,
             "listeners": f"http://127.0.0.1:{self.port}",
@@ -67,7 +63,7 @@ class OldWorker:
         properties = self.folder / "worker.properties"
         written = (self.lab.home.connect("west") / "worker.properties").read_text()
         write_private(properties, written + "".join(f"{name}={value}\n" for name, value in own.items()))
-        command = Jvm(java.java_home(os.environ), kafka).argv(
+        command = java_processes().argv(
             "org.apache.kafka.connect.cli.ConnectDistributed", str(properties), heap_megabytes=256, folder=self.folder
         )
         with (self.folder / "worker.log").open("ab") as log:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +17,8 @@ from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication.connect import ConnectClient
-from lab import jars, java
-from lab.bootstrap import cache_folder
 from lab.jvm import Jvm
+from support.java_processes import java_processes
 from support.secured_connect import Authority
 
 ADMIN, PASSWORD = "platform-root", "open-sesame-2002"
@@ -127,8 +125,7 @@ class ForeignCluster:
 @contextmanager
 def foreign_clusters(folder: Path, port: int) -> Iterator[tuple[ForeignCluster, ForeignCluster, Jvm]]:
     """Run both; the first one has the applications."""
-    kafka = jars.obtain(jars.KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
-    jvm = Jvm(java.java_home(os.environ), kafka)
+    jvm = java_processes()
     authority = Authority.made(folder / "authority", valid=timedelta(days=90))
     made = []
     for number, (name, cluster_id) in enumerate(

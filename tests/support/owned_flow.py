@@ -21,6 +21,7 @@ from lab.bootstrap import cache_folder
 from lab.credentials import write_private
 from lab.jvm import Jvm
 from lab.mirrormaker import MirroredFlow, prepare
+from support.java_processes import java_processes
 from support.protection import Protection
 from support.waiting import eventually
 
@@ -194,8 +195,7 @@ def former_mirrormaker(protection: Protection, *, commands: bool = True) -> Owne
 
 def dedicated(protection: Protection, *, commands: bool = True) -> OwnedFlow:
     """Return a MirrorMaker 2 as a process of its own, with the names of the originals."""
-    kafka = jars.obtain(jars.KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
-    jvm = Jvm(java.java_home(os.environ), kafka)
+    jvm = java_processes()
     source, target = f"{protection.name}e", f"{protection.name}w"
     access = {source: java_properties(protection, "east", "admin")}
 

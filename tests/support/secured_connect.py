@@ -26,10 +26,10 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.tls_files import TlsFiles
-from lab import jars, java
+from lab import jars
 from lab.api import Lab
 from lab.bootstrap import cache_folder
-from lab.jvm import Jvm
+from support.java_processes import java_processes
 
 _SECONDS = 90.0
 USER, PASSWORD = "dr-steers-connect", "open sesame 1001"
@@ -145,9 +145,8 @@ def secured_worker(lab: Lab, authority: Authority, folder: Path, port: int) -> I
     properties = folder / "worker.properties"
     written = (lab.home.connect("east") / "worker.properties").read_text()
     properties.write_text(written + "".join(f"{name}={value}\n" for name, value in own.items()))
-    kafka = jars.obtain(jars.KAFKA, cache=cache, environ=os.environ, progress=lambda *_: None)
     # Java loads a login module only from the class path.
-    java_command, *arguments = Jvm(java.java_home(os.environ), kafka).argv(
+    java_command, *arguments = java_processes().argv(
         "org.apache.kafka.connect.cli.ConnectDistributed", str(properties), heap_megabytes=256, folder=folder
     )
     arguments[arguments.index("-cp") + 1] += f":{extension}/*"

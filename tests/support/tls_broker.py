@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,9 +12,7 @@ from pathlib import Path
 
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.errors import KafkaDrError
-from lab import jars, java
-from lab.bootstrap import cache_folder
-from lab.jvm import Jvm
+from support.java_processes import java_processes
 from support.secured_connect import Authority
 
 USER, PASSWORD = "dr-operator", "open-sesame-1001"
@@ -107,8 +104,7 @@ def tls_broker(folder: Path, port_base: int) -> Iterator[TlsBroker]:
         authority.signed("client")
     properties = folder / "server.properties"
     properties.write_text(broker._properties())
-    kafka = jars.obtain(jars.KAFKA, cache=cache_folder(os.environ), environ=os.environ, progress=lambda *_: None)
-    jvm = Jvm(java.java_home(os.environ), kafka)
+    jvm = java_processes()
     user = f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"
     _format = ("format", "--cluster-id", _CLUSTER_ID, "--config", str(properties), "--add-scram", user)
     argv = jvm.argv("kafka.tools.StorageTool", *_format, heap_megabytes=128, folder=folder)
