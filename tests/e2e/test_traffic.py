@@ -33,7 +33,7 @@ from lab.traffic.control import Traffic
 from lab.traffic.fleet import groups
 from lab.traffic.rates import Rates
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 WAIT_SECONDS = 60.0
 

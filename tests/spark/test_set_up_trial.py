@@ -26,11 +26,13 @@ def found() -> SetUpFinding:
     return trial
 
 
+@pytest.mark.long
 def test_a_spark_with_its_kafka_source_is_good() -> None:
     trial = found()
     assert trial.outcome == "ok", trial
 
 
+@pytest.mark.long
 def test_without_the_kafka_source_it_is_named_with_the_command_that_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

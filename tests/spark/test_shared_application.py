@@ -16,6 +16,7 @@ from support import shared_spark_work
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
+@pytest.mark.long
 def test_audits_share_a_jvm_and_one_that_never_ends_leaves_its_cores_to_the_others(tmp_path: Path) -> None:
     names = ("endless", "first", "wrong", "second")
     # Long enough for Spark to compute something on a busy machine.

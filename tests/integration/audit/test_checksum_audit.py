@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
+@pytest.mark.long
 def test_a_flow_whose_worker_dies_in_mid_stream_has_copied_everything_once(flowing: PlainFlow, audit: Auditor) -> None:
     lab = flowing.protection.lab
     flowing.write(300)
@@ -199,6 +200,7 @@ def test_a_topic_that_was_deleted_and_created_again_on_either_cluster_is_found(
     assert all("deleted" in line["sentence"] for line in source.report["findings"])
 
 
+@pytest.mark.long
 def test_a_record_without_a_timestamp_is_equal_to_its_copy_and_other_faults_of_its_topic_are_found(
     flowing: PlainFlow, audit: Auditor
 ) -> None:
@@ -220,7 +222,7 @@ def test_a_record_without_a_timestamp_is_equal_to_its_copy_and_other_faults_of_i
     assert {each.kind for each in later.found(protection.topic)} == {FindingKind.FOREIGN}
 
 
-@pytest.mark.parametrize("now", ["LogAppendTime", "CreateTime"])
+@pytest.mark.parametrize("now", ["LogAppendTime", pytest.param("CreateTime", marks=pytest.mark.long)])
 def test_a_target_that_stamps_records_itself_is_compared_without_time(
     flowing: PlainFlow, audit: Auditor, now: str
 ) -> None:
@@ -315,6 +317,7 @@ def test_an_audit_that_another_one_overtook_says_so(
     assert "another audit of this flow ended after this one had begun" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(
     flowing: PlainFlow, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:

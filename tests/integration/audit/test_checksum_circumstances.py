@@ -139,6 +139,7 @@ def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowin
     assert (coverage["differing"], coverage["compacted"] >= gone) == (1, True)
 
 
+@pytest.mark.long
 def test_a_deletion_lost_next_to_a_marker_is_found_and_what_waits_is_missed_when_its_scan_is_gone(
     flowing: PlainFlow, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +183,7 @@ def leave_a_marker(protection: Protection, cluster: str, topic: str) -> None:
     producer.abort_transaction(_SECONDS)
 
 
+@pytest.mark.long
 def test_partitions_that_are_added_and_transactions_that_hang_between_audits(
     flowing: PlainFlow, audit: Auditor
 ) -> None:
@@ -362,6 +364,7 @@ def translated_by_the_map_alone(
     return translate_by_content(basis, {partition: [391, 398]})
 
 
+@pytest.mark.long
 def test_evidence_may_be_where_only_spark_reaches(
     flowing: PlainFlow, audit: Auditor, spark: SparkSession, tmp_path: Path
 ) -> None:

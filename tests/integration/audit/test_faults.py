@@ -12,6 +12,7 @@ from support.plain_flow import PlainFlow
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
+@pytest.mark.long
 def test_each_kind_of_fault_alone_is_found_at_its_offsets_and_stays_until_a_full_audit(
     flowing: PlainFlow, audit: Auditor
 ) -> None:

@@ -83,6 +83,7 @@ def test_what_was_lost_and_comes_later_is_late_and_closes_its_finding(flowing: P
     ]
 
 
+@pytest.mark.long
 def test_what_comes_later_and_is_not_as_it_was_keeps_a_finding_of_its_own(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     hot = made(protection, "overtaken", keys=4, policy="compact")

@@ -90,6 +90,7 @@ def test_every_kind_of_fault_is_found_at_its_offsets_and_then_only_what_is_new_i
     assert [row["verdict"] for row in report["audits"]] == ["failed", "unknown"]
 
 
+@pytest.mark.long
 def test_repeated_copies_are_reported_and_what_is_not_copied_yet_is_measured(audits: ObservedAudits) -> None:
     topic, group = audits.copy.topic, f"orders-{audits.copy.alias}-ledger"
     made = FaultyCopy.make(partitions=2, records=40, faults=[], seed=3, start=minutes_ago(30))

@@ -108,6 +108,7 @@ def command_of(process: psutil.Process) -> list[str]:
     return []
 
 
+@pytest.mark.long
 def test_an_application_that_is_killed_takes_only_the_groups_whose_audits_had_not_ended(
     groups: dict[str, Protection], declared: list[str], tmp_path: Path
 ) -> None:

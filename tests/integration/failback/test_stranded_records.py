@@ -44,6 +44,7 @@ def twins(left: OldClusterGroup, topic: str, count: int) -> None:
         client.writing.append([record] * count)
 
 
+@pytest.mark.long
 def test_the_list_holds_exactly_the_records_that_were_never_copied_and_loses_none(
     left: OldClusterGroup, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from support.switched_group import SwitchedGroup, failed
 pytestmark = pytest.mark.kafka
 
 
+@pytest.mark.long
 def test_an_audit_that_ends_after_the_approval_supersedes_nothing_and_counts_after_a_roll_back(
     own_group: SwitchedGroup,
 ) -> None:

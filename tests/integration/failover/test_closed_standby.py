@@ -45,7 +45,10 @@ def closed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switc
         protection.delete_flows()
 
 
-@pytest.mark.parametrize("step", _REVERSIBLE)
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(step, marks=[] if step is StepName.CUT_OVER_GROUPS else pytest.mark.long) for step in _REVERSIBLE],
+)
 def test_a_run_that_is_rolled_back_at_any_stage_leaves_nothing_and_its_standby_closed(
     closed: SwitchedGroup, step: StepName
 ) -> None:
@@ -63,6 +66,7 @@ def test_a_run_that_is_rolled_back_at_any_stage_leaves_nothing_and_its_standby_c
     closed.assert_at_rest(source)
 
 
+@pytest.mark.long
 def test_a_group_is_switched_there_and_back_and_each_standby_is_closed(closed: SwitchedGroup) -> None:
     for _ in range(2):
         close(closed)

@@ -95,7 +95,7 @@ class CompactedTable:
                 self.wait_copied()
 
 
-@pytest.mark.parametrize("cleaned", ["east", "west"])
+@pytest.mark.parametrize("cleaned", ["east", pytest.param("west", marks=pytest.mark.long)])
 def test_a_compacted_topic_moves_whatever_one_cleaner_has_removed_before_each_look(
     protection: Protection, cleaned: str
 ) -> None:

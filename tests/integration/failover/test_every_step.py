@@ -54,6 +54,7 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
     group.assert_at_rest(target)
 
 
+@pytest.mark.long
 def test_a_finished_run_changes_nothing_and_is_reported_also_while_the_old_cluster_is_dead(
     group: SwitchedGroup,
 ) -> None:

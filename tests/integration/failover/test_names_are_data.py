@@ -30,6 +30,7 @@ def named(protection: Protection) -> SwitchedGroup:
     return switching
 
 
+@pytest.mark.long
 def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_is_sealed(named: SwitchedGroup) -> None:
     """The first run ends without a report, and is finished by its group's name alone."""
     protection, late = named.protection, f"{named.name}-late-token"

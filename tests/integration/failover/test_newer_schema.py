@@ -130,7 +130,14 @@ def adopted(lab: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     protection.delete_flows()
 
 
-@pytest.mark.parametrize("where", [("east", "west"), ("east",), ("west",)], ids=["both", "active", "standby"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param(("east", "west"), id="both", marks=pytest.mark.long),
+        pytest.param(("east",), id="active"),
+        pytest.param(("west",), id="standby"),
+    ],
+)
 @pytest.mark.parametrize("begun", BEGUN)
 def test_nothing_begins_while_a_register_holds_a_record_of_a_newer_version(
     adopted: SwitchedGroup, begun: str, where: tuple[str, ...]

@@ -114,6 +114,7 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
     assert (never, soon) == (sorted(group.at(0, 0)), [])
 
 
+@pytest.mark.long
 def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection: Protection) -> None:
     group = SwitchedGroup.adopt(protection)
     with protection.clients() as clients:

@@ -66,6 +66,7 @@ def test_preflight_is_unknown_while_connect_is_silent(group: SwitchedGroup) -> N
     assert outcomes["writers_declared"] == "ok"
 
 
+@pytest.mark.long
 def test_connect_that_is_silent_after_the_fence_delays_no_application_and_no_reverse_flow_starts(
     protection: Protection,
 ) -> None:

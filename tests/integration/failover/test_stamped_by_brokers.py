@@ -18,6 +18,7 @@ from support.switched_group import SwitchedGroup
 pytestmark = pytest.mark.kafka
 
 
+@pytest.mark.long
 def test_a_group_with_broker_timestamps_is_moved_and_moved_back(protection: Protection) -> None:
     group = SwitchedGroup.adopt(protection, records=0)
     group.timeless, name = True, group.name

@@ -61,7 +61,7 @@ def test_a_run_with_an_unknown_opening_continues_and_never_says_that_application
         StepName.OPEN_TARGET,
         pytest.param(StepName.FLIP_ROUTE, marks=pytest.mark.long),
         pytest.param(StepName.VERIFY, marks=pytest.mark.long),
-        StepName.START_REVERSE_FLOW,
+        pytest.param(StepName.START_REVERSE_FLOW, marks=pytest.mark.long),
     ],
 )
 def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: SwitchedGroup, last: StepName) -> None:

@@ -116,6 +116,7 @@ def test_a_topic_created_in_the_middle_of_a_run_is_copied_or_ends_the_run(group:
     assert [len(found) for found in both] == [10, 10]
 
 
+@pytest.mark.long
 def test_a_topic_that_the_flow_has_found_in_time_is_copied(group: SwitchedGroup) -> None:
     target = group.standby
     request = group.go(StepName.CLAIM)
@@ -146,7 +147,7 @@ def test_an_empty_topic_that_only_the_source_has_ends_the_run(group: SwitchedGro
     group.assert_at_rest(source)
 
 
-@pytest.mark.parametrize("step", [StepName.DRAIN, StepName.OPEN_TARGET])
+@pytest.mark.parametrize("step", [pytest.param(StepName.DRAIN, marks=pytest.mark.long), StepName.OPEN_TARGET])
 def test_writes_by_a_principal_that_no_fence_stops_are_noticed_before_the_target_is_opened(
     group: SwitchedGroup, step: StepName
 ) -> None:

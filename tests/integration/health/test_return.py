@@ -58,6 +58,7 @@ def test_an_old_cluster_is_fenced_counted_and_its_register_updated_as_soon_as_it
     assert protection.state("west") == state
 
 
+@pytest.mark.long
 def test_a_dead_cluster_delays_nothing_and_is_not_fenced_while_an_undeclared_principal_may_write(
     protection: Protection,
 ) -> None:

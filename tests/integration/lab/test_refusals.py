@@ -53,6 +53,7 @@ def test_if_one_part_fails_all_that_was_started_is_stopped_and_the_reason_is_sho
     assert _nothing_runs(unstarted)
 
 
+@pytest.mark.long
 def test_an_interrupted_format_is_done_again_and_a_lab_that_ran_is_not_moved_to_other_ports(unstarted: Lab) -> None:
     data = unstarted.home.broker("east-broker-1") / "data"
     data.mkdir(parents=True)

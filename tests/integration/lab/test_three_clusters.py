@@ -19,7 +19,7 @@ from lab.invariants.observe import observe
 from lab.traffic.control import Traffic
 from support.protection import Protection
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 SECONDS = 60.0
 FLOWS = (("east", "west"), ("east", "north"))
 #: No flow is made for it alone, and the judge does not count it.

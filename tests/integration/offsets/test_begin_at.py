@@ -53,7 +53,7 @@ def is_bound_of(records: int, at_most: int) -> bool:
     return records <= at_most <= records + 10
 
 
-@pytest.mark.parametrize("positions", ["all", "unknown"])
+@pytest.mark.parametrize("positions", ["all", pytest.param("unknown", marks=pytest.mark.long)])
 def test_a_planned_failover_begins_at_a_time_that_the_approver_saw(
     group: SwitchedGroup, positions: BeginPositions
 ) -> None:

@@ -125,7 +125,10 @@ def test_each_group_starts_where_its_owners_chose(protection: Protection) -> Non
     group.roll_back(request)
 
 
-def test_an_offset_without_a_translation_becomes_what_the_policy_says(group: SwitchedGroup) -> None:
+@pytest.mark.parametrize("policy", ["earliest", pytest.param("timestamp", marks=pytest.mark.long)])
+def test_an_offset_without_a_translation_becomes_what_the_policy_says(
+    group: SwitchedGroup, policy: Literal["earliest", "timestamp"]
+) -> None:
     protection, idle = group.protection, f"{group.name}-idle"
     partition = min(group.at(3))
     with AdminClient(protection.lab.client_settings("west", "admin")) as client:
@@ -137,16 +140,14 @@ def test_an_offset_without_a_translation_becomes_what_the_policy_says(group: Swi
         record = failed(StepName.PREFLIGHT, group.request(), clients)
     assert f"offsets of {idle} cannot be translated" in record.detail
 
-    policies: tuple[Literal["earliest", "timestamp"], ...] = ("earliest", "timestamp")
-    for policy in policies:
-        protection.changes["groups_policy"] = GroupsPolicy(unknown_offsets=policy)
-        moved = group.go(StepName.CUT_OVER_GROUPS)
-        assert group.committed("west", idle)[partition] == 50, "of what it has not read, the first that is there"
-        with protection.clients() as clients:
-            placed = Run(moved, clients).journal["translations"]["positions"]
-        said = {(row["group"], row["class"], row["skipped_at_most"]) for row in placed if row["group"] == idle}
-        assert said == {(idle, "declared", None)}, policy
-        group.roll_back(moved)
+    protection.changes["groups_policy"] = GroupsPolicy(unknown_offsets=policy)
+    moved = group.go(StepName.CUT_OVER_GROUPS)
+    assert group.committed("west", idle)[partition] == 50, "of what it has not read, the first that is there"
+    with protection.clients() as clients:
+        placed = Run(moved, clients).journal["translations"]["positions"]
+    said = {(row["group"], row["class"], row["skipped_at_most"]) for row in placed if row["group"] == idle}
+    assert said == {(idle, "declared", None)}
+    group.roll_back(moved)
 
 
 def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks_is_named(
@@ -272,6 +273,7 @@ def test_a_share_group_is_refused_by_name_and_never_passed_over(group: SwitchedG
     assert found.blocking == ()
 
 
+@pytest.mark.long
 def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group: SwitchedGroup) -> None:
     protection = group.protection
     topic = f"{group.name}-slow-counts-changelog"

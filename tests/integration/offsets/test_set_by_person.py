@@ -94,6 +94,7 @@ def test_nothing_is_set_for_a_group_that_runs_or_is_foreign_or_that_a_run_holds(
     assert group.committed("east", name) == before
 
 
+@pytest.mark.long
 def test_after_a_failover_it_is_set_where_the_group_is_active(group: SwitchedGroup) -> None:
     group.go(StepName.REPORT)
     line, name = CommandLine(group.protection), f"{group.name}-head"

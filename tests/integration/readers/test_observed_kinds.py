@@ -127,6 +127,7 @@ def applications(lab: Lab, company: Company, tmp_path: Path) -> Iterator[tuple[s
         yield company.classic, company.newer
 
 
+@pytest.mark.long
 def test_a_share_group_is_in_both_reports_and_not_good(company: Company) -> None:
     code, report = company.report()
     measured = company.lag()

@@ -56,6 +56,7 @@ def test_a_group_that_threads_copy_is_moved_there_and_back(threads: CopyingThrea
         assert flows.outcome == "ok", flows
 
 
+@pytest.mark.long
 def test_a_source_that_is_given_up_while_threads_copy_is_fenced_and_drained_and_what_it_lost_is_known(
     threads: CopyingThreads,
 ) -> None:

@@ -64,6 +64,7 @@ def flowing(lab: Lab, tmp_path: Path) -> Iterator[Protection]:
     protection.delete_flows()
 
 
+@pytest.mark.long
 def test_the_cause_is_named_by_whoever_looks_at_the_flow(flowing: Protection) -> None:
     with flowing.cluster("west", "admin") as west:
         assert not west.configs.set({flowing.topic: {"cleanup.policy": "compact"}})

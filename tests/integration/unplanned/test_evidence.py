@@ -106,6 +106,7 @@ def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]
     return probes
 
 
+@pytest.mark.long
 def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_is_dead(passing: Disaster) -> None:
     protection, slow = passing.group.protection, f"{passing.group.name}-slow"
     beyond = OutsideTopics.create(protection, passing.active)
@@ -172,6 +173,7 @@ def test_two_people_have_to_approve_if_the_topology_says_so(passing: Disaster) -
     assert claimed.facts["source_register"] == f"the register of {passing.active} names this run, too"
 
 
+@pytest.mark.long
 def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not_proposed(passing: Disaster) -> None:
     group = passing.group
     group.go(StepName.REPORT)

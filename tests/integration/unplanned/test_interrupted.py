@@ -57,6 +57,7 @@ def test_every_step_may_die_after_each_of_its_changes_and_is_run_again(disaster:
     assert outside_view.acls_of(group.protection, "west") == before
 
 
+@pytest.mark.long
 def test_every_step_may_die_while_the_source_answers_and_nothing_is_lost(passing: Disaster) -> None:
     group = passing.group
     group.protection.produce(passing.active, 20)

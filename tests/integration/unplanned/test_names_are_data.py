@@ -29,6 +29,7 @@ def named(protection: Protection) -> Iterator[Disaster]:
     disaster_is_over(made)
 
 
+@pytest.mark.long
 def test_names_that_look_like_secrets_are_moved_from_a_source_that_is_dead(named: Disaster) -> None:
     protection, request = named.group.protection, named.request()
 

@@ -41,6 +41,7 @@ def probes(disaster: Disaster) -> dict[str, Probe]:
     return {probe.name: probe for probe in found}
 
 
+@pytest.mark.long
 def test_a_killed_cluster_is_given_up_without_an_override(disaster: Disaster) -> None:
     with looking(disaster) as office:
         disaster.watch_from(office)

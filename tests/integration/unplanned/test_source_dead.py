@@ -129,6 +129,7 @@ def test_without_airflow_a_killed_source_is_given_up_by_two_people_who_signed(di
     assert "east does not answer" in said.json["not_known"][0]
 
 
+@pytest.mark.long
 def test_groups_go_back_to_a_time_before_what_they_had_read(disaster: Disaster) -> None:
     group = disaster.group
     time.sleep(0.05)

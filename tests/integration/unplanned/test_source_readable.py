@@ -46,6 +46,7 @@ def test_a_source_that_answers_after_the_claim_is_fenced_and_drained_and_the_rev
     group.assert_at_rest("west")
 
 
+@pytest.mark.long
 def test_after_an_unplanned_failover_the_group_is_switched_back_and_again(disaster: Disaster) -> None:
     group = disaster.group
     with group.protection.clients() as clients:

@@ -55,9 +55,8 @@ LOST: Mapping[str, Callable[[Disaster], AbstractContextManager[None]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "lost", ["hangs", *(pytest.param(each, marks=pytest.mark.long) for each in ("is dead", "Connect hangs"))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("lost", ["hangs", "is dead", "Connect hangs"])
 def test_no_surface_shows_a_word_of_a_library(disaster: Disaster, lost: str) -> None:
     with LOST[lost](disaster), disaster.group.protection.clients() as clients:
         shown = dict(_surfaces(disaster, clients))

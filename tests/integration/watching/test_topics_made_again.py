@@ -23,7 +23,7 @@ from support.waiting import eventually
 pytestmark = pytest.mark.kafka
 
 
-@pytest.mark.parametrize("cluster", ["east", "west"])
+@pytest.mark.parametrize("cluster", ["east", pytest.param("west", marks=pytest.mark.long)])
 def test_each_look_and_each_question_says_that_it_is_another_topic(protection: Protection, cluster: str) -> None:
     protection.adopt()
     protection.produce("east", 60)
@@ -52,7 +52,7 @@ def test_each_look_and_each_question_says_that_it_is_another_topic(protection: P
         assert expected in str(refused.value)
 
 
-@pytest.mark.parametrize("cluster", ["east", "west"])
+@pytest.mark.parametrize("cluster", [pytest.param("east", marks=pytest.mark.long), "west"])
 def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection: Protection, cluster: str) -> None:
     protection.adopt()
     protection.produce("east", 60)
