@@ -127,6 +127,7 @@ def test_an_approval_that_nobody_gives_expires(airflow: QuickLab, alice: Airflow
     assert "Nobody answered before the approval expired" in alice.log(DAG, run, "approval")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) -> None:
     run = alice.trigger(DAG, protection_group=GROUP, reason="a rehearsal", dry_run=True)
@@ -257,6 +258,7 @@ def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, p
     assert f"/dags/{dag}/runs/{quote(run, safe='')}" in alice.http.get("/kafka-dr/status").text
 
 
+@pytest.mark.long
 def test_the_preview_shows_every_groups_offsets_and_mirrormakers_own_checkpoints(
     airflow: QuickLab, alice: AirflowSession
 ) -> None:
@@ -357,6 +359,7 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
     assert "east answers and shows none of" in alice.log(dag, run, "gather_evidence", attempt=2)
 
 
+@pytest.mark.long
 def test_a_plan_with_no_difference_asks_nobody(alice: AirflowSession) -> None:
     planned = alice.trigger("dr_config_sync")
     assert alice.ended("dr_config_sync", planned) == "success", alice.why("dr_config_sync", planned)

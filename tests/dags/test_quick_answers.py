@@ -224,6 +224,7 @@ def test_a_plan_of_the_config_sync_is_applied_although_airflow_fails_the_try_tha
     assert alice.tries("dr_config_sync", run, "approval", mapped=0) > 1
 
 
+@pytest.mark.long
 def test_a_later_try_judges_the_answer_as_the_first_one_would(
     answered: QuickLab, alice: AirflowSession, run: str
 ) -> None:

@@ -48,6 +48,7 @@ def test_the_runbook_of_a_dag_leads_to_the_status_page(alice: AirflowSession, pa
     assert "Disaster recovery: status" in page.click_to(link("DR status"), STATUS).text()
 
 
+@pytest.mark.long
 def test_the_note_on_a_run_leads_to_the_status_page(alice: AirflowSession, page: Page, checked: str) -> None:
     page.go(f"{alice.http.base_url}/dags/{DAG}/runs/{checked}")
     page.click("document.querySelector('[aria-label=\"Edit note\"]')")
@@ -84,6 +85,7 @@ def test_every_link_and_button_of_our_pages_leads_somewhere(alice: AirflowSessio
         assert shown.click_to(link("DR status"), STATUS).text()
 
 
+@pytest.mark.long
 def test_a_form_of_ours_starts_a_run_and_leads_to_it(alice: AirflowSession, page: Page) -> None:
     before = alice.runs(DAG)
     page.go(f"{alice.http.base_url}/kafka-dr/start/{DAG}/{GROUP}")

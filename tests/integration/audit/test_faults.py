@@ -51,6 +51,7 @@ def test_mixed_faults_are_found_offset_for_offset(flowing: PlainFlow, audit: Aud
     assert found.report["self_test"] == {"passed": True, "missed": []}
 
 
+@pytest.mark.long
 def test_thousands_of_faults_next_to_each_other_are_distinguished_offset_for_offset(
     flowing: PlainFlow, audit: Auditor
 ) -> None:

@@ -119,7 +119,7 @@ def test_repeated_copies_are_reported_and_what_is_not_copied_yet_is_measured(aud
     assert (found.code, found.report["verdict"], found.report["counts"]) == (0, "equal", {"REPLAY": 10})
 
 
-@pytest.mark.parametrize("without", ["no timestamp", "stamped by the target"])
+@pytest.mark.parametrize("without", ["no timestamp", pytest.param("stamped by the target", marks=pytest.mark.long)])
 def test_lag_knows_by_itself_of_records_without_a_time_that_can_be_compared(
     audits: ObservedAudits, without: str
 ) -> None:

@@ -182,6 +182,7 @@ def test_an_unplanned_drill_makes_its_old_cluster_a_copy_again_and_leaves_nothin
     assert real.left() == ()
 
 
+@pytest.mark.long
 def test_a_drill_that_a_stranger_could_write_to_does_not_pass_and_leaves_nothing(real: RealGroup) -> None:
     before = real.seen()
 

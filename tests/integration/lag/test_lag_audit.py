@@ -201,6 +201,7 @@ def test_long_stretches_are_estimated_and_said_to_be(flowing: PlainFlow, audit: 
     assert (found["records"], found["bytes"], found["exact"]) == (40, 640, False)
 
 
+@pytest.mark.long
 def test_what_cannot_be_audited_is_unknown_in_one_sentence_and_changes_nothing(
     flowing: PlainFlow, audit: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
