@@ -16,7 +16,6 @@ _PROJECT = Path(__file__).resolve().parents[2]
 _SCRIPT = _PROJECT / "include" / "kafka_dr" / "set_up" / "templates" / "fab-roles.sh"
 
 
-@pytest.mark.long
 def test_each_role_may_do_what_it_has_to_and_no_more(tmp_path: Path) -> None:
     settings = fab_environ(tmp_path)
 

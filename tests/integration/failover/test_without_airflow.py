@@ -218,7 +218,6 @@ def approved(line: CommandLine, group: SwitchedGroup, run: str, *, refused: Path
     return said
 
 
-@pytest.mark.long
 def test_who_may_only_ask_begins_a_run_with_a_key_and_an_approver_answers(group: SwitchedGroup) -> None:
     line, target = CommandLine(group.protection), group.standby
     files, public = line.keys("alice", "carol")

@@ -22,8 +22,7 @@ from support.storage_mounts import full, hanging
 pytestmark = pytest.mark.kafka
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("broken", [hanging, full])
+@pytest.mark.parametrize("broken", [hanging, pytest.param(full, marks=pytest.mark.long)])
 def test_a_source_is_given_up_although_the_evidence_hangs_or_is_full_from_the_claim_on(
     disaster: Disaster, broken: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
