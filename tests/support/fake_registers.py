@@ -59,7 +59,9 @@ class FakeRegisters:
 
         :param more: what else they reach
         """
-        group = SimpleNamespace(name="orders", clusters=("east", "west"), topic_patterns=(), renames_copies=False)
+        group = SimpleNamespace(
+            name="orders", clusters=("east", "west"), topic_patterns=(), renames_copies=False, copies_named=""
+        )
         reached = {
             "topology": SimpleNamespace(group=lambda _: group),
             "clock": SystemClock(),

@@ -97,7 +97,10 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
         state = standing
     else:
         name, now = context.group.name, context.clock.now()
-        state = adopted(name, active=active, standbys=standbys, run=asked.run, at=now, before=standing)
+        named = context.group.copies_named
+        state = adopted(
+            name, active=active, standbys=standbys, run=asked.run, at=now, before=standing, copies_named=named
+        )
     canary = canary_topic.missing(context, active=active, standbys=standbys)
     found = canary_topic.judged(canary, name=context.group.canary_topic, create=asked.create_canary_topic)
     attempt.checks += (*adoptable(context, state), found)
@@ -207,6 +210,10 @@ def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | N
         f"create the register on {topics} where it is missing, and write that {state.active} is active "
         f"(epoch {state.epoch})",
         f"deny WRITE on {state.active} to {context.group.replicator_principal} ({len(here)} DENYs are missing)",
+        *(
+            f"deny everybody but replication every change of copies on {name}"
+            for name in (context.group.clusters if context.declared.renames_copies else ())
+        ),
         *(
             f"deny the applications' work and changes on {name} ({len(left)} DENYs are missing)"
             for name, left in away.items()

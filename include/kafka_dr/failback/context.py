@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure, erasures_in
@@ -35,7 +36,7 @@ class FailbackContext:
         self.run = run
 
     @property
-    def mode(self) -> FailbackMode:
+    def mode(self) -> FailbackMode | Literal["deliver"]:
         """How the old cluster becomes a copy; from the claim on: as approved."""
         if not self.run.opens_copy:
             # Nothing of it has to be given up: what nobody has copied arrives late.

@@ -109,7 +109,7 @@ def _checked(group: str, clients: Clients, speed: OwnSpeed) -> WatchResult:
     fences = _fences(context, state, registers, left)
     checks = [_phase_check(state), *all_of(fences)]
     try:
-        require_declared(state, context.declared.clusters)
+        require_declared(state, context.declared.clusters, context.declared.copies_named)
     except NeedsPerson as older_topology:
         # What this process does not know it cannot check. It fences all the same.
         checks.append(Check("topology", "failed", str(older_topology)))

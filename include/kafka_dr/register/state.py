@@ -95,6 +95,8 @@ class RegisterState:
         one that it was moved from; empty before the first run, and for a pair
     :param based_on: epoch and revision of the newest record that counted when an unplanned run claimed a group with
         several standbys; its claim replaces that one, and knows of no newer one
+    :param copies_named: what is between the name of its cluster and that of a topic in the name of a copy, as when the
+        group was adopted; empty: copies have the names of their originals
     :param denies_all: whether DENYs of every operation may make a fence of the group. A version that does not know them
         would not lift them, and applications would stay denied: so it cannot read such a record, and changes nothing
     """
@@ -114,6 +116,7 @@ class RegisterState:
     executor: str = ""
     attempt_at: datetime | None = None
     denies_all: bool = field(default=False, metadata=stored(omitted=True))
+    copies_named: str = field(default="", metadata=stored(omitted=True))
     partner: str = field(default="", metadata=stored(omitted=True))
     based_on: tuple[int, int] = field(default=(0, 0), metadata=stored(omitted=True))
     gone: tuple[str, ...] = field(default=(), metadata=stored(omitted=True))
@@ -252,7 +255,7 @@ class RegisterState:
 
     def to_json(self) -> bytes:
         """Return the record's value; equal states give equal bytes."""
-        version = SCHEMA_VERSION if self.denies_all else _USUAL_SCHEMA
+        version = SCHEMA_VERSION if self.denies_all or self.copies_named else _USUAL_SCHEMA
         return json.dumps({"schema_version": version, **encode(self)}, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -275,7 +278,9 @@ class RegisterState:
                 ends = (decode(str, values[name]) for name in ("active", "standby"))
                 pair = roles_in(Phase(values["phase"]), **dict(zip(("active", "standby"), ends, strict=True)))
                 values["roles"] = encode(pair, StoredRoles)
-            values["denies_all"] = version > _USUAL_SCHEMA and values["denies_all"]
+            values.setdefault("copies_named", "")
+            if version <= _USUAL_SCHEMA or values["copies_named"]:
+                values["denies_all"] = version > _USUAL_SCHEMA and values.get("denies_all", False)
             values.setdefault("partner", "")
             values.setdefault("based_on", [0, 0])
             values.setdefault("gone", [])

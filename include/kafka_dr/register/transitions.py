@@ -71,14 +71,23 @@ def copy_again(state: RegisterState) -> str:
 
 
 def adopted(
-    group: str, *, active: str, standbys: Collection[str], run: str, at: datetime, before: RegisterState | None = None
+    group: str,
+    *,
+    active: str,
+    standbys: Collection[str],
+    run: str,
+    at: datetime,
+    before: RegisterState | None = None,
+    copies_named: str = "",
 ) -> RegisterState:
     """Return the first record of a group: epoch 1, or the next one of a group that was released.
 
     :param before: the record that the registers hold; ``None`` if there is none
+    :param copies_named: see :class:`RegisterState`
     """
     roles = Roles(((active, Role.ACTIVE), *((name, Role.COPY) for name in standbys)))
-    return RegisterState(group, _next_epoch(before, group), 0, Phase.STABLE, roles, "adopt", run, at)
+    first = RegisterState(group, _next_epoch(before, group), 0, Phase.STABLE, roles, "adopt", run, at)
+    return replace(first, copies_named=copies_named)
 
 
 def taking_over(

@@ -250,7 +250,7 @@ class GroupContext:
             self.declared.name,
             self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.declared.name)),
         )
-        return register_read.require_declared(found, self.declared.clusters)
+        return register_read.require_declared(found, self.declared.clusters, self.declared.copies_named)
 
     def journals(self, run: str) -> list[dict[str, Any]]:
         """Return what a run journaled, of each register that answers."""

@@ -75,14 +75,27 @@ def decided_without_source(
     return found
 
 
-def require_declared(found: RegisterState | None, clusters: Collection[str]) -> RegisterState | None:
-    """Return a record, if the topology declares every cluster that it names.
+def require_declared(
+    found: RegisterState | None, clusters: Collection[str], copies_named: str = ""
+) -> RegisterState | None:
+    """Return a record, if the topology declares every cluster that it names, and the names of copies as it does.
 
     A process with an older topology asks fewer registers than decide, so it must not move the group.
 
     :param clusters: those that the topology declares for the group
-    :raises NeedsPerson: it lacks one
+    :param copies_named: how it declares the names of copies, see :class:`RegisterState`
+    :raises NeedsPerson: it declares otherwise
     """
+    if found is not None and found.is_adopted and found.copies_named != copies_named:
+        before, now = (
+            f'begin with their cluster and "{mark}"' if mark else "have the names of their originals"
+            for mark in (found.copies_named, copies_named)
+        )
+        raise NeedsPerson(
+            f"{found.group} was adopted with copies that {before}, and by this installation's topology they {now}: "
+            "nothing is changed from here. Declare its flow as before. To change the names, release the group with "
+            "dr_un_adopt, and adopt it again"
+        )
     named = [name for name, _ in found.roles.each] if found is not None and found.is_adopted else []
     lacking = [name for name in named if name not in clusters]
     if found is not None and lacking:

@@ -14,7 +14,7 @@ from kafka_dr.register.roles import Role
 from kafka_dr.topology.readers import BeginPositions
 
 #: How the old cluster becomes a copy: its topics are deleted and copied again, or its stranded records are quarantined.
-FailbackMode = Literal["rebuild", "quarantine", "deliver"]
+FailbackMode = Literal["rebuild", "quarantine"]
 #: What copies the topics of a group that is released: what did before it was adopted, or this project's flow.
 HandBackTo = Literal["existing", "own_flow"]
 #: What happens to the stranded records; they are kept in any case.

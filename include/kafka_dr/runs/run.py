@@ -177,7 +177,7 @@ class Run(GroupContext):
             override=self.request.override,
         )
         self.silent, self.seen = found.silent, found.seen
-        return require_declared(found.state, self.declared.clusters)
+        return require_declared(found.state, self.declared.clusters, self.declared.copies_named)
 
     def take(self, *, at: str | None = None) -> RegisterState:
         """Take the run for this process, unless it has it: from now on no other process of the run changes anything.

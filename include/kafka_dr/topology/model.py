@@ -343,6 +343,11 @@ class ProtectionGroup(Section):
         """Whether a copy has another name than its original, so that it is never opened."""
         return self.flow.naming != "identity"
 
+    @property
+    def copies_named(self) -> str:
+        """What is between the name of its cluster and that of a topic in the name of a copy; empty: as its original."""
+        return self.flow.separator if self.renames_copies else ""
+
     def naming(self, source: str, target: str) -> Naming | None:
         """Return what the copies of one cluster's topics are called on another; ``None``: as their originals."""
         return DefaultNaming(source, target, self.flow.separator) if self.renames_copies else None

@@ -145,6 +145,13 @@ def test_who_reads_one_name_alone_is_refused_and_a_group_can_be_released(group: 
     protection.changes["groups_policy"] = policy
     with protection.clients() as clients:
         assert run_step(StepName.PREFLIGHT, request, clients).outcome in ("done", "would_do", "passed")
+    named = protection.changes["flow"]
+    identity = protection.group.flow.model_copy(update={"naming": "identity"})
+    with protection.changed(flow=identity), protection.clients() as clients:
+        assert "was adopted with copies that" in check_health(group.name, clients).summary
+        with pytest.raises(StepFailed, match="was adopted with copies that"):
+            run_step(StepName.PREFLIGHT, request, clients)
+    assert protection.changes["flow"] == named
     request = group.request(verb="un_adopt", hand_back_to="own_flow")
     with protection.clients() as clients:
         run_step(StepName.PREFLIGHT, request, clients)

@@ -43,7 +43,7 @@ def chosen(root: Path, *silent: str, state: RegisterState = STATE) -> Flow | Wat
             raise TryAgain(f"{cluster} does not answer")
         return state
 
-    group = SimpleNamespace(name="orders", clusters=("east", *STANDBYS), topic_patterns=())
+    group = SimpleNamespace(name="orders", clusters=("east", *STANDBYS), topic_patterns=(), copies_named="")
     clients = SimpleNamespace(
         topology=SimpleNamespace(group=lambda _: group),
         clock=ManualClock(),

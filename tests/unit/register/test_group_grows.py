@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from kafka_dr.adoption.add_standby import set_in_order
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.health.desired_state import stale_registers
-from kafka_dr.register import Phase, highest, transitions
+from kafka_dr.register import Phase, RegisterState, highest, transitions
 from kafka_dr.register.membership import joined
 from kafka_dr.register.roles import Role
 from kafka_dr.runs.register_read import decided, require_declared
@@ -137,3 +138,13 @@ def test_a_process_whose_topology_lacks_a_cluster_of_the_record_moves_nothing() 
     assert require_declared(PENDING, THREE) == PENDING
     assert require_declared(BEFORE, THREE) == BEFORE
     assert require_declared(None, THREE) is None
+
+
+@pytest.mark.parametrize(("adopted", "declared"), [("", "."), (".", ""), (".", "-")])
+def test_a_topology_that_names_copies_otherwise_than_the_adoption_changes_nothing(adopted: str, declared: str) -> None:
+    state = replace(BEFORE, copies_named=adopted)
+    assert RegisterState.from_json(state.to_json()) == state
+    with pytest.raises(NeedsPerson, match="was adopted with copies that"):
+        require_declared(state, THREE, declared)
+    assert require_declared(state, THREE, adopted) == state
+    assert require_declared(replace(state, phase=Phase.RELEASED), THREE, declared) is not None

@@ -26,7 +26,7 @@ def over() -> Iterator[Event]:
 
 
 def run_on(*clusters: str) -> Run:
-    group = SimpleNamespace(name="orders", clusters=clusters, topic_patterns=())
+    group = SimpleNamespace(name="orders", clusters=clusters, topic_patterns=(), copies_named="")
     clients = FakeRegisters().clients(topology=SimpleNamespace(group=lambda _: group))
     return Run(RunRequest("orders", "run-1", source="east", target="west"), clients)
 

@@ -57,7 +57,9 @@ def _translated(run: Run) -> list[TranslatedOffset]:
     called, known = along_flow(run).at_target, along_flow(run).of_source
     copied = {group: known(offsets, run.group.owns_topic) for group, offsets in found.groups.items()}
     stale = committed_positions.stale_offsets(run, copied)
-    return [*translated, *(replace(each, partition=called(each.partition)) for each in stale), *_in_originals(run)]
+    found_before = [*translated, *(replace(each, partition=called(each.partition)) for each in stale)]
+    placed = {(each.group, each.partition) for each in found_before}
+    return [*found_before, *(each for each in _in_originals(run) if (each.group, each.partition) not in placed)]
 
 
 def _by_content(run: Run) -> list[TranslatedOffset] | None:
