@@ -18,6 +18,8 @@ from support.secured_connect import Authority
 USER, PASSWORD = "dr-operator", "open-sesame-1001"
 _CLUSTER_ID = "TlsBrokerOfTests000000"
 _SECONDS = 90.0
+#: Where its ports begin, from the first one of the worker on: nothing else of a test run listens there.
+TLS_FROM = 900
 #: By listener: the protocol, and the offset of its port.
 _LISTENERS = {
     "OPEN": ("PLAINTEXT", 0),

@@ -17,8 +17,7 @@ from kafka_dr.clusters.first_contact import look
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import ConnectionMistake, TryAgain
 from lab.api import Lab
-from support import free_ports
-from support.tls_broker import TlsBroker, tls_broker
+from support.tls_broker import TLS_FROM, TlsBroker, tls_broker
 
 pytestmark = pytest.mark.kafka
 
@@ -45,9 +44,8 @@ def _in_transaction(cluster: KafkaCluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsBroker]:
-    base = free_ports.port_base(range(17000, 32000, free_ports.SPAN))
-    with tls_broker(tmp_path_factory.mktemp("tls"), base) as running:
+def broker(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TlsBroker]:
+    with tls_broker(tmp_path_factory.mktemp("tls"), port_base + TLS_FROM) as running:
         yield running
 
 

@@ -15,9 +15,8 @@ from kafka_dr.outcomes import Check
 from kafka_dr.readiness_checks.certificates import principals_of
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology.loading import load
-from support import free_ports
 from support.no_connections import NO_CONNECTIONS
-from support.tls_broker import TlsBroker, tls_broker
+from support.tls_broker import TLS_FROM, TlsBroker, tls_broker
 
 pytestmark = pytest.mark.kafka
 
@@ -26,9 +25,8 @@ _ROLES = ("operator", "probe", "audit", "replicator")
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsBroker]:
-    base = free_ports.port_base(range(17000, 32000, free_ports.SPAN))
-    with tls_broker(tmp_path_factory.mktemp("tls"), base) as running:
+def broker(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TlsBroker]:
+    with tls_broker(tmp_path_factory.mktemp("tls"), port_base + TLS_FROM) as running:
         yield running
 
 

@@ -18,7 +18,7 @@ from lab.api import Lab
 from support import outside_view
 from support.checksum import Auditor
 from support.disaster import Disaster, disaster_is_over
-from support.failback_run import FailbackRun
+from support.failback_run import STEPS, FailbackRun
 from support.named_group import NamedGroup, NamedProtection
 from support.stranding import list_stranded
 from support.switched_group import SwitchedGroup
@@ -90,7 +90,10 @@ def test_what_only_the_lost_cluster_holds_is_listed_and_then_arrives_late(
 
     home = FailbackRun(protection, audit)
     home.begin()
-    home.finish()
+    mortal = STEPS[STEPS.index(StepName.RESCUE) : STEPS.index(StepName.SETTLE)]
+    died = "".join(map(home.wherever_it_dies, mortal))
+    assert all(place in died for place in ("Acls.remove", "Mm2Replicator.resume", "write_fact caught_up on west"))
+    home.finish(StepName.SETTLE)
     assert disaster.state().phase is Phase.STABLE
     arrived = Counter(_values(group, "west", "east"))
     assert {value: arrived[value] for value in late} == dict.fromkeys(late, 1)
