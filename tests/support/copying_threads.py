@@ -95,7 +95,9 @@ class CopyingThreads:
     def start(self, flow: Flow) -> None:
         """Start a thread for a flow, unless one runs."""
         found = self.flows[flow]
-        if found.thread is not None and found.thread.is_alive() and not found.stopping.is_set():
+        # A thread that has failed is alive for a moment after it says so.
+        copies = found.state != "failed" and not found.stopping.is_set()
+        if found.thread is not None and found.thread.is_alive() and copies:
             return
         self.end(flow)
         found.stopping, found.state, found.detail = threading.Event(), "unassigned", ""
