@@ -6,10 +6,12 @@ The right to delete topics is removed, too: a process that was killed right afte
 from __future__ import annotations
 
 from kafka_dr.failback.prepare_old_cluster import approved_deletes, take_right_back
+from kafka_dr.fencing import plan
 from kafka_dr.register.transitions import failback_abandoned
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepOutcome, StepRecord
-from kafka_dr.runs.register_guard import Unchanged
+from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.undoing import carry_out_undoing
@@ -39,13 +41,20 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
         # Another process abandoned it and may have died. If it only sleeps, it changes nothing from now on.
         state = run.take()
     guard = run.guard_by(run.source, Unchanged(state))
+    if not run.opens_copy:
+        # First what late records come by: its own cluster may not answer.
+        run.acl_changes(run.source, guard).add(plan.copy_flow_fence(run.group, run.target, run.source))
+        _stop(run, run.flow.reverse, guard)
     guard.require()
     take_right_back(run, run.acl_changes(run.target, guard), approved_deletes(run.journal.get("claim", {})))
-    for each in (run.flow,) if run.opens_copy else (run.flow, run.flow.reverse):
-        flow = run.clients.replicator(each)
-        if not flow.status().at_rest:
-            guard.require()
-            flow.stop()
-            flow.wait_stopped(run.group.timing.step_deadline_seconds)
+    _stop(run, run.flow, guard)
     run.clients.register(run.target).copy(state)
     return "done", f"{run.group.name} is still diverged (epoch {state.epoch}), and no failback holds it"
+
+
+def _stop(run: Run, which: Flow, guard: RegisterGuard) -> None:
+    flow = run.clients.replicator(which)
+    if not flow.status().at_rest:
+        guard.require()
+        flow.stop()
+        flow.wait_stopped(run.group.timing.step_deadline_seconds)

@@ -7,6 +7,7 @@ from functools import partial
 
 from kafka_dr.checks import authorizers, record_limits, register_checks
 from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
+from kafka_dr.clusters import TopicPartition
 from kafka_dr.counted import counted
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
@@ -143,14 +144,24 @@ def _flow_continues(context: FailbackContext) -> Check:
     flow = run.flow.reverse
     positions = {p: at for p, at in run.clients.replicator(flow).positions().items() if run.group.owns_topic(p.topic)}
     ends = run.operator(run.target).topics.high_watermarks(set(run.partitions(run.target)))
-    beyond = sorted(p for p, at in positions.items() if at > ends.get(p, -1))
+    listed = {TopicPartition(each.topic, each.partition): each.ranges for each in context.stranded.partitions}
+    below = {p for p, ranges in listed.items() if ranges and ranges[0][0] < positions.get(p, 0)}
+    beyond = sorted(below | {p for p, at in positions.items() if at > ends.get(p, -1)})
+    copies = run.copies_by(flow).topics
+    held = copies.high_watermarks(run.copied_by(flow))
+    if lost := sorted(p for p, end in held.items() if end and p not in positions):
+        said = (
+            f"{flow.name} has no position in {', '.join(map(str, lost[:3]))}, and {run.source} holds copies of it, so "
+            "the flow would copy it a second time: find out who removed its positions"
+        )
+        return Check(name, "failed", said)
     others = sorted(
         n for n, each in run.topic_ids(run.target).items() if context.stranded.topic_ids.get(n, each) != each
     )
     if beyond or others:
         shown = ", ".join([*map(str, beyond[:3]), *others[:3]])
         said = (
-            f"{shown} on {run.target} is not the log that {flow.name} has read: it was cut or made again, so the flow "
+            f"{shown} on {run.target} is not the log that {flow.name} has read: it was cut or made again, and the flow "
             "would leave records out. Release the group with dr_un_adopt (own_flow), delete that flow and its copies "
             "of these topics, and adopt the group again"
         )

@@ -57,11 +57,18 @@ def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
     """Start both flows where they ended; what only the old cluster holds arrives late."""
     run, seconds = context.run, context.run.group.timing.step_deadline_seconds
     for flow in (run.flow.reverse, run.flow):
-        run.acl_changes(flow.target, context.guard()).lift(plan.copy_flow_fence(run.group, flow.source, flow.target))
         replicator = run.clients.replicator(flow)
         replicator.ensure(stopped=True)
+        if replicator.where().seed_epoch is None:
+            raise Refused(
+                f"{flow.name} has lost its positions, so it would copy everything a second time: find out who removed "
+                "them, and abandon this run with dr_resume"
+            )
+        run.acl_changes(flow.target, context.guard()).lift(plan.copy_flow_fence(run.group, flow.source, flow.target))
         context.guard().require()
         replicator.resume()
+        if replicator.status().state == "failed":
+            replicator.restart_failed()
         replicator.wait_running(seconds)
     return {"flows": [run.flow.reverse.name, run.flow.name]}
 

@@ -34,10 +34,14 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
     """
     if state.phase in (Phase.ADOPTING, Phase.RELEASING, Phase.RELEASED) or cluster in state.gone:
         return frozenset()
-    kept_out = plan.apart(group, cluster) | (plan.existing_denies(group) if replaced else frozenset[Acl]())
+    # A topology that names copies otherwise than the adoption changes nothing.
+    named = bool(state.copies_named)
+    apart = plan.apart(group, cluster) if named else frozenset[Acl]()
+    kept_out = apart | (plan.existing_denies(group) if replaced else frozenset[Acl]())
     if state.roles.of(cluster) is Role.ACTIVE:
         # What arrives late from a cluster that was lost is approved first.
-        late = (plan.copy_flow_fence(group, name, cluster) for name in state.standbys if is_closed(state, name))
+        lost = [name for name in state.standbys if named and is_closed(state, name)]
+        late = (plan.copy_flow_fence(group, name, cluster) for name in lost)
         return plan.flow_fence(group).union(kept_out, *late)
     closed = plan.flow_fence(group) if is_closed(state, cluster) else frozenset[Acl]()
     return plan.standby(group) | closed | kept_out

@@ -34,7 +34,9 @@ def groups_read_both_names(run: Run) -> Check:
             unknown.append(group)
         else:
             read[group] = seen.topics if seen.members else {p.topic for p in offsets}
-    names = {copy: str(run.group.original_of(copy, run.source)) for copy in run.copies_on(run.source)}
+    naming = run.group.naming(run.target, run.source)
+    own = (name for name in run.topic_names(run.source) if name != run.group.canary_topic)
+    names = {copy: name for name in own if naming is not None and (copy := naming.copy_of(name)) is not None}
     lacking = list(missed(read, names, declared=run.group.groups_policy.reads_both_names))
     if lacking:
         said = "; ".join(
@@ -44,7 +46,8 @@ def groups_read_both_names(run: Run) -> Check:
             NAME,
             "failed",
             f"{said} on {run.source}, so it would miss records on {run.target}: let its application subscribe to both "
-            "names, as by the pattern ^(.*\\.)?orders$. If it does, name it in groups_policy.reads_both_names",
+            "names, as by the pattern ^(.*\\.)?orders$, and wait until both are there. If it does, name it in "
+            "groups_policy.reads_both_names",
             {"lacking": [list(each) for each in lacking]},
         )
     if unknown:
@@ -60,7 +63,7 @@ def missed(
     """Yield each group with a topic that it reads and the other one that it does not read. Pure.
 
     :param read: the topics that each group reads on a cluster
-    :param originals: of each copy there, the name of its original; the cluster has a topic of that name, too
+    :param originals: the topics there, by the name that the copy of their namesake has, or is to get
     :param declared: groups of which the topology says that they read both
     """
     for group, topics in sorted(read.items()):

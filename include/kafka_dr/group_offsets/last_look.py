@@ -217,7 +217,7 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
         at=at,
         ends=ends,
         groups={
-            group: {p: offset for p, offset in offsets.items() if context.group.owns_topic(p.topic)}
+            group: {p: at for p, at in offsets.items() if context.group.moves_positions_in(p.topic, flow.source)}
             for group, offsets in groups.items()
         },
         waiting={p: tuple(offsets) for p, offsets in waiting.items()},

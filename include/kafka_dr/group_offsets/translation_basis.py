@@ -95,12 +95,15 @@ def valid_seeds(run: Run) -> list[FlowSeed]:
     # Where a cluster was copied again, what was known of the topics before does not count.
     rebuilt, clusters = _last_rebuild(run), {run.source, run.target}
     found = all_seeds(run.history)
+    if not run.opens_copy:
+        # Before the group was adopted with these names, the same topics may have been copies of one another.
+        found = [seed for seed in found if not seed.on_source]
     return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
 
 def ignored_ranges(run: Run) -> tuple[Ignored, Ignored]:
     """Return what failbacks have quarantined on source and target: it is neither copied nor a copy."""
-    if not any(QUARANTINE in facts for facts in run.history.values()):
+    if not run.opens_copy or not any(QUARANTINE in facts for facts in run.history.values()):
         return {}, {}
     return _quarantined_on(run, run.source), _quarantined_on(run, run.target)
 

@@ -85,8 +85,12 @@ def abandonment(history: History, state: RegisterState, old: str) -> Abandonment
 def _left_with_copies(history: History, state: RegisterState, old: str) -> Abandonment | None:
     """Return how a cluster was left whose copies have other names than their originals; ``None`` if none was."""
     facts = {run: found[LEFT_WITH_COPIES] for run, found in history.items() if LEFT_WITH_COPIES in found}
-    mine = {run: fact for run, fact in facts.items() if (fact["old"], fact["new"]) == (old, state.active)}
-    if not mine:
+    mine = {
+        run: fact
+        for run, fact in facts.items()
+        if (fact["old"], fact["new"]) == (old, state.active) and int(fact["epoch"]) <= state.epoch
+    }
+    if not mine or not state.copies_named:
         return None
     run = max(mine, key=lambda name: int(mine[name]["epoch"]))
     return Abandonment(run, int(mine[run]["epoch"]), old, state.active, positions_from_json(mine[run]["new_ends"]))

@@ -49,9 +49,10 @@ def topics_to_copy(
     if not group.topic_patterns:
         return TopicsToCopy(group)
     replaced = context.replaced(state, flow.target) is not None
-    wanted = plan.standby(group) | context.kept_out(state, flow.target)
+    fence = plan.apart(group, flow.target) if group.renames_copies else plan.standby(group)
+    wanted = fence | context.kept_out(state, flow.target)
     copied = frozenset(already)
-    closed = fenced(group, wanted, context.rules_in_force(flow.target))
+    closed = fenced(group, wanted, context.rules_in_force(flow.target), cluster=flow.target)
     fresh = _fresh(context, flow, state, closed - copied) if replaced else frozenset[str]()
     filled = _filled(context, flow.target, fresh)
     if not _is_proven(context, flow.target, fresh - filled):
@@ -61,14 +62,19 @@ def topics_to_copy(
     return TopicsToCopy(group.with_matched(chosen), tuple(sorted(unfenced)), tuple(sorted(filled)))
 
 
-def fenced(group: ProtectionGroup, wanted: Collection[Acl], present: Collection[Acl]) -> frozenset[str]:
+def fenced(
+    group: ProtectionGroup, wanted: Collection[Acl], present: Collection[Acl], *, cluster: str = ""
+) -> frozenset[str]:
     """Return the topics of a group's patterns that are fenced. Pure.
+
+    :param cluster: which is written to; where copies have names of their own, those are fenced there
 
     :param wanted: the DENYs that the cluster which is written to needs, of all topics
     :param present: the access rules of that cluster
     """
     open_ones = {acl.name for acl in lacking(wanted, present) if acl.resource is ResourceType.TOPIC}
-    return frozenset(group.matched_topics) - open_ones
+    originals = {group.original_of(name, cluster) for name in open_ones}
+    return frozenset(group.matched_topics) - open_ones - originals
 
 
 def _fresh(context: GroupContext, flow: Flow, state: RegisterState, names: frozenset[str]) -> frozenset[str]:

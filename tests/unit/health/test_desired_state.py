@@ -196,8 +196,10 @@ def test_both_flows_run_where_copies_have_names_of_their_own_until_a_cluster_is_
 def test_a_copy_with_a_name_of_its_own_is_never_opened_and_never_mixed_with_a_topic(group: ProtectionGroup) -> None:
     named = group.model_copy(update={"flow": group.flow.model_copy(update={"naming": "default"})})
     for active, other in (("east", "west"), ("west", "east")):
-        state = a_state(phase=Phase.STABLE, active=active, standby=other)
+        state = a_state(phase=Phase.STABLE, active=active, standby=other, copies_named=".")
         for cluster in (active, other):
+            before = denies_of(named, replace(state, copies_named=""), cluster, replaced=False)
+            assert not plan.copy_fence(named, cluster) & before, "what the topology says since fences nothing"
             denied = denies_of(named, state, cluster, replaced=False)
             assert plan.copy_fence(named, cluster) <= denied
             assert plan.flow_fence(named) <= denied
@@ -211,5 +213,7 @@ def test_what_a_lost_cluster_holds_alone_does_not_arrive_before_it_is_approved(
     named = group.model_copy(update={"flow": group.flow.model_copy(update={"naming": "default"})})
     late = plan.copy_flow_fence(named, "east", "west")
     assert late
-    assert late <= denies_of(named, state, "west", replaced=False)
-    assert not late & denies_of(named, FAILING_BACK, "west", replaced=False)
+    lost, returning = (replace(each, copies_named=".") for each in (state, FAILING_BACK))
+    assert late <= denies_of(named, lost, "west", replaced=False)
+    assert not late & denies_of(named, returning, "west", replaced=False)
+    assert not late & denies_of(named, state, "west", replaced=False)

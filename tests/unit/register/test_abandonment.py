@@ -110,7 +110,8 @@ def test_a_failback_that_began_later_has_given_a_cluster_other_offsets() -> None
 
 
 def test_a_cluster_whose_copies_are_never_opened_was_left_where_these_ended() -> None:
-    state = a_state(epoch=1000, active="west", standby="east", phase=Phase.DIVERGED)
+    lost: dict[str, Any] = {"epoch": 1000, "active": "west", "standby": "east", "phase": Phase.DIVERGED}
+    state = a_state(**lost, copies_named=".")
     rows = positions_to_json({TopicPartition("orders.payments", 0): 7})
     fact = {"epoch": 1000, "old": "east", "new": "west", "new_ends": rows}
     earlier = {**fact, "epoch": 900, "new_ends": []}
@@ -118,3 +119,5 @@ def test_a_cluster_whose_copies_are_never_opened_was_left_where_these_ended() ->
     assert (left.run, left.epoch, left.old, left.new) == ("lost", 1000, "east", "west")
     assert left.new_ends == {TopicPartition("orders.payments", 0): 7}
     assert left.was_active
+    with pytest.raises(NeedsPerson, match="holds no unplanned failover"):
+        abandonment({"lost": {LEFT_WITH_COPIES: fact}}, a_state(**lost), "east")

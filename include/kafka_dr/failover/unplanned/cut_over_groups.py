@@ -11,9 +11,11 @@ from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.group_offsets import committed_positions, other_topics
-from kafka_dr.group_offsets.transfers import along_flow
+from kafka_dr.group_offsets.transfers import along_flow, transfers
+from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation, translations_from_json
 from kafka_dr.offsets.translate.read_logs import held_by
+from kafka_dr.positions import Committed
 from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
@@ -75,23 +77,38 @@ def _by_content(run: Run) -> list[TranslatedOffset] | None:
 def _in_originals(run: Run) -> list[TranslatedOffset]:
     """Return where groups read on in the target's own topics, whose copies they have read on the source.
 
-    What a group has committed there, when it was there last, is not past a record that it has not read. How far it has
-    read the copy since nobody can say without the source: it may read that again. Without an offset it reads all.
+    When the group left the target, its consumer groups were frozen there: what they had committed then is not past a
+    record that they have not read. How far they have read the copies since nobody can say without the source, so they
+    may read that again. Without such an offset a group reads all that is there.
     """
     if run.opens_copy:
         return []
-    target, owns = run.operator(run.target), run.group.owns_topic
-    known = {group: along_flow(run).of_source(of, owns) for group, of in last_known.positions(run).groups.items()}
-    kept, held = target.groups.offsets(known), held_by(target, run.partitions(run.target), uncommitted=True)
+    owns, known = run.group.owns_topic, last_known.positions(run).groups
+    topics = {
+        group: {p.topic for each in transfers(run) for p in each.of_source(of, owns)} for group, of in known.items()
+    }
+    frozen = _when_it_left(run)
+    held = held_by(run.operator(run.target), run.partitions(run.target), uncommitted=True)
     found: list[TranslatedOffset] = []
-    for group, offsets in sorted(known.items()):
-        topics = {p.topic for p in (*offsets, *kept[group])}
+    for group in sorted(known):
         for p, log in sorted(held.items()):
-            if p.topic in topics:
-                at = min(max(kept[group].get(p, 0), log.start), log.end)
+            if p.topic in topics[group] or p in frozen.get(group, {}):
+                at = min(max(frozen.get(group, {}).get(p, 0), log.start), log.end)
                 left = log.end - at
-                said = (
-                    f"as committed on {run.target} when it was active; how far it was read on {run.source} is unknown"
-                )
+                said = f"as it was when the group left {run.target}; how far it was read on {run.source} is unknown"
                 found.append(Translation(at, at, "bounded" if left else "exact", left, said).of(group, p))
     return found
+
+
+def _when_it_left(run: Run) -> Committed:
+    """Return what groups had committed on the target when the group was moved from there last; empty if it never was.
+
+    A run that was rolled back has frozen nothing that counts, and one that lost that cluster knows nothing of it.
+    """
+    left = {
+        name: facts
+        for name, facts in run.history.items()
+        if "opened" in facts and facts.get("claim", {}).get("source") == run.target
+    }
+    newest = max(left, key=lambda name: int(left[name]["claim"]["epoch"]), default="")
+    return groups_from_json(left[newest]["drained"]["group_offsets"]) if "drained" in left.get(newest, {}) else {}
