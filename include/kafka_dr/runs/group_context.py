@@ -133,6 +133,11 @@ class GroupContext:
         names = self.operator(cluster).topics.names()
         return frozenset(name for name in names if self.group.original_of(name, cluster) is not None)
 
+    def described_copies(self, cluster: str) -> dict[str, Topic]:
+        """Describe those copies, now."""
+        copies = self.copies_on(cluster)
+        return self.operator(cluster).topics.describe(copies) if copies else {}
+
     def ids_of_copies(self, flow: Flow) -> dict[str, str]:
         """Return the ids of a flow's copies on its target, now, by the names of the originals."""
         topics = self.copies_by(flow).topics

@@ -107,7 +107,7 @@ def _topics_have_leaders(run: Run) -> Check:
     """Return whether every partition has a leader now. Another check compares how the topics are configured."""
     wrong = []
     for name, topics in parallel.ask_all(run.read_cache.topics, (run.source, run.target)).items():
-        if missing := leaderless(topics):
+        if missing := leaderless({**topics, **run.described_copies(name)}):
             wrong.append(f"partitions of {', '.join(missing[:5])} have no leader on {name}: bring their brokers up")
         if name == run.source and run.group.canary_topic not in topics:
             wrong.append(f"the canary topic {run.group.canary_topic} is missing on {name}")

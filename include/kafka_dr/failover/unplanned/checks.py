@@ -179,7 +179,8 @@ def _bound(ask: Callable[[Run], Check], run: Run) -> Callable[[], Check]:
 
 def _topics_on_target(run: Run) -> Check:
     found = run.read_cache.topics(run.target)
-    wrong = [f"{name} has partitions without a leader" for name in leaderless(found)]
+    with_copies = {**found, **run.described_copies(run.target)}
+    wrong = [f"{name} has partitions without a leader" for name in leaderless(with_copies)]
     if run.group.canary_topic not in found:
         wrong.append(f"the canary topic {run.group.canary_topic} is missing")
     many = counted(len(found), "topic has its leaders", "topics have their leaders")
