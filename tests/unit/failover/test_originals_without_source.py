@@ -1,0 +1,73 @@
+"""Where groups read on in the target's own topics if the cluster is lost on which they have read the copies."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.failover.unplanned import cut_over_groups, last_known
+from kafka_dr.failover.unplanned.last_known import KnownOffsets
+from kafka_dr.named_rows import groups_to_json
+from kafka_dr.naming import DefaultNaming
+
+OWN, COPY = TopicPartition("orders", 0), TopicPartition("west.orders", 0)
+
+
+def placed(
+    monkeypatch: pytest.MonkeyPatch,
+    history: dict[str, Any],
+    known: dict[str, dict[TopicPartition, int]],
+    held: OffsetRange,
+) -> dict[str, tuple[int | None, str]]:
+    """Return where each group goes on west, and how sure that is."""
+    monkeypatch.setattr(last_known, "positions", lambda _: KnownOffsets(known, final=False))
+    monkeypatch.setattr(cut_over_groups, "held_by", lambda *_, **__: {OWN: held})
+    group = SimpleNamespace(owns_topic="orders".__eq__, naming=lambda one, other: DefaultNaming(one, other))
+    run: Any = SimpleNamespace(
+        source="east",
+        target="west",
+        opens_copy=False,
+        group=group,
+        history=history,
+        operator=lambda _: None,
+        partitions=lambda _: (OWN,),
+    )
+    return {each.group: (each.target_offset, each.kind) for each in cut_over_groups._in_originals(run)}
+
+
+def left(epoch: int, at: int, *, opened: bool = True, source: str = "west") -> dict[str, Any]:
+    """Return what a run has journaled that moved the group, or began to."""
+    facts = {
+        "claim": {"source": source, "epoch": epoch},
+        "drained": {"group_offsets": groups_to_json({"orders-app": {OWN: at}})},
+    }
+    return {**facts, "opened": {"at": "2026-11-28T00:00:00+00:00"}} if opened else facts
+
+
+KNOWN = {"orders-app": {OWN: 5, COPY: 50}}
+
+
+def test_a_group_goes_back_to_where_it_was_frozen_when_it_left_the_target_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = {"r1": left(2, 7), "r2": left(4, 9), "r3": left(6, 3, source="east")}
+    assert placed(monkeypatch, history, KNOWN, OffsetRange(0, 20)) == {"orders-app": (9, "bounded")}
+    assert placed(monkeypatch, history, KNOWN, OffsetRange(0, 9)) == {"orders-app": (9, "exact")}
+    assert placed(monkeypatch, history, KNOWN, OffsetRange(12, 20)) == {"orders-app": (12, "bounded")}
+
+
+def test_what_a_run_froze_that_was_rolled_back_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = {"r1": left(2, 7), "r2": left(4, 19, opened=False)}
+    assert placed(monkeypatch, history, KNOWN, OffsetRange(0, 20)) == {"orders-app": (7, "bounded")}
+
+
+def test_a_group_that_never_left_the_target_reads_all_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert placed(monkeypatch, {}, KNOWN, OffsetRange(2, 20)) == {"orders-app": (2, "bounded")}
+    lost = {name: facts for name, facts in left(4, 9).items() if name != "drained"}
+    assert placed(monkeypatch, {"r1": lost}, KNOWN, OffsetRange(0, 0)) == {"orders-app": (0, "exact")}
+
+
+def test_a_group_that_has_read_copies_alone_gets_an_offset_in_their_originals(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert placed(monkeypatch, {}, {"orders-new": {COPY: 3}}, OffsetRange(0, 4)) == {"orders-new": (0, "bounded")}
+    assert placed(monkeypatch, {}, {"orders-new": {TopicPartition("else", 0): 3}}, OffsetRange(0, 4)) == {}
