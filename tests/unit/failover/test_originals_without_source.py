@@ -22,7 +22,7 @@ def placed(
     known: dict[str, dict[TopicPartition, int]],
     held: OffsetRange,
 ) -> dict[str, tuple[int | None, str]]:
-    """Return where each group goes on west, and how sure that is."""
+    """Return where each group is placed on west, and how sure that is."""
     monkeypatch.setattr(last_known, "positions", lambda _: KnownOffsets(known, final=False))
     monkeypatch.setattr(cut_over_groups, "held_by", lambda *_, **__: {OWN: held})
     group = SimpleNamespace(owns_topic="orders".__eq__, naming=lambda one, other: DefaultNaming(one, other))
