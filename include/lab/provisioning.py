@@ -60,9 +60,8 @@ def provision(context: LabContext, cluster: Cluster) -> None:
         ]
         # A new user's first login may meet a broker that has not seen the user yet; the client tries again by itself.
         rights = admin.create_acls(bindings, request_timeout=SECONDS)
-        created = admin.create_topics(topics, request_timeout=SECONDS)
         _await(rights.values(), cluster, "the rights")
-        _await(created.values(), cluster, "the topics", harmless={KafkaError.TOPIC_ALREADY_EXISTS})
+        _create_topics(admin, cluster, topics)
         _create_group_coordinator(admin, cluster)
 
 
@@ -87,6 +86,21 @@ def _create_users(context: LabContext, cluster: Cluster, names: Iterable[str]) -
             for name in names
         ]
         _await(admin.alter_user_scram_credentials(users, request_timeout=SECONDS).values(), cluster, "the users")
+
+
+def _create_topics(admin: AdminClient, cluster: Cluster, topics: list[NewTopic]) -> None:
+    """Create topics, as soon as brokers may lead partitions: on a busy machine one that has just started may be fenced
+    for a moment, because its first heartbeats came late.
+    """
+    deadline = time.monotonic() + SECONDS
+    while True:
+        created = admin.create_topics(topics, request_timeout=SECONDS)
+        errors = [future.exception(SECONDS + 1) for future in created.values()]
+        codes = {error.args[0].code() for error in errors if isinstance(error, KafkaException)}
+        if KafkaError.INVALID_REPLICATION_FACTOR not in codes or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    _await(created.values(), cluster, "the topics", harmless={KafkaError.TOPIC_ALREADY_EXISTS})
 
 
 def _create_group_coordinator(admin: AdminClient, cluster: Cluster) -> None:

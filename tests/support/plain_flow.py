@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
@@ -79,20 +79,24 @@ class PlainFlow:
         self.replicator.stop()
         assert self.replicator.wait_stopped(_SECONDS).state == "stopped"
 
-    def wait_copied(self, partitions: Sequence[TopicPartition] = ()) -> None:
+    def wait_copied(
+        self, partitions: Sequence[TopicPartition] = (), *, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
         """Wait until no data record of the active cluster is left to copy.
 
         :param partitions: more than those that every group has
+        :param meanwhile: done before each look
         """
         source, wanted = self.audit(self.active), (*self.copied_partitions, *partitions)
         deadline = time.monotonic() + _SECONDS
         while True:
+            meanwhile()
             done = self.replicator.positions()
             ends = data_ends(source, done, source.topics.last_stable_offsets(wanted))
             left = {str(p): (done.get(p, 0), end) for p, end in ends.items() if done.get(p, 0) < end}
             if not left:
                 return
-            assert time.monotonic() < deadline, left
+            assert time.monotonic() < deadline, (left, self.replicator.status())
             time.sleep(0.1)
 
     def switch(self) -> None:
