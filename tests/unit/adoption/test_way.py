@@ -21,7 +21,9 @@ def test_existing_replication_is_taken_over_unless_the_group_is_adopted_or_held(
     registers = FakeRegisters(east=state, west=state)
 
     def group(existing: object) -> SimpleNamespace:
-        declared = SimpleNamespace(name="orders", clusters=("east", "west"), existing_replication=existing)
+        declared = SimpleNamespace(
+            name="orders", clusters=("east", "west"), existing_replication=existing, copies_named=""
+        )
         return SimpleNamespace(group=lambda _: declared)
 
     assert way_of("orders", registers.clients(topology=group(object()))) == way
