@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import Acl, OffsetRange, PatternType, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.replication.flow import Flow
@@ -14,7 +17,9 @@ from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
+from lab.api import Lab
 from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.switched_group import other
 from support.waiting import eventually
 
 _RUNS = itertools.count(1)
@@ -38,6 +43,17 @@ class NamedProtection(Protection):
                         yield replace(acl, name=str(naming.copy_of(acl.name)))
 
 
+@contextmanager
+def named_protection(lab: Lab, folder: Path, separator: str = ".") -> Iterator[NamedProtection]:
+    """Yield such a group, not yet created, whose flows are gone at the end."""
+    protection = NamedProtection(lab, folder)
+    protection.name_copies(separator)
+    try:
+        yield protection
+    finally:
+        protection.delete_flows()
+
+
 @dataclass(slots=True)
 class NamedGroup:
     """Such a group, adopted, with both of its flows running."""
@@ -48,8 +64,6 @@ class NamedGroup:
     def adopt(cls, protection: NamedProtection) -> NamedGroup:
         protection.create()
         with protection.clients() as clients:
-            from kafka_dr.adoption.adopt import adopt
-
             record = adopt(protection.name, clients, "adoption")
             assert record.outcome == "done", record
         group = cls(protection)
@@ -62,12 +76,11 @@ class NamedGroup:
 
     @property
     def active(self) -> str:
-        states = filter(None, (self.protection.state(cluster) for cluster in ("east", "west")))
-        return max(states, key=lambda state: state.order).active
+        return self.protection.active
 
     @property
     def standby(self) -> str:
-        return "west" if self.active == "east" else "east"
+        return other(self.active)
 
     def flows(self) -> None:
         """Do what ``dr_flows`` does, until both flows copy."""
@@ -84,8 +97,7 @@ class NamedGroup:
 
     def copy(self, number: int, origin: str) -> TopicPartition:
         """Return its copy on the other cluster."""
-        other = "west" if origin == "east" else "east"
-        naming = self.protection.group.naming(origin, other)
+        naming = self.protection.group.naming(origin, other(origin))
         assert naming is not None
         return TopicPartition(str(naming.copy_of(self.protection.topic)), number)
 

@@ -54,6 +54,7 @@ _REFRESH_SECONDS = 5
 #: Of a group of the tests, content is kept for ever and as it was written, unless a test declares otherwise.
 _EVIDENCE: dict[str, object] = {"encryption_connection": None, "retention": RetentionSpec()}
 STEPS_BEFORE_APPROVAL = (StepName.PREFLIGHT,)
+STEPS_OF_RELEASE = (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT)
 STEPS_AFTER_APPROVAL = (
     StepName.CLAIM,
     StepName.FENCE_SOURCE,
@@ -269,6 +270,12 @@ class Protection:
         with self.clients() as clients:
             return clients.register(cluster).read(self.name)
 
+    @property
+    def active(self) -> str:
+        """The cluster that the newest record of both registers names."""
+        states = filter(None, (self.state(cluster) for cluster in ("east", "west")))
+        return max(states, key=lambda state: state.order).active
+
     def request(self, run: str, **changes: object) -> RunRequest:
         """Return a request for a planned failover, east to west unless changed."""
         fields: dict[str, object] = {"source": "east", "target": "west", "reason": "a test"}
@@ -286,6 +293,14 @@ class Protection:
         records = [run_step(StepName.PREFLIGHT, request, clients)]
         self.approve(request, clients)
         return [*records, *(run_step(step, request, clients) for step in _through(last))]
+
+    def release(self, request: RunRequest) -> None:
+        """Run a whole release, the approval given; each of its steps has to be good."""
+        with self.clients() as clients:
+            run_step(StepName.PREFLIGHT, request, clients)
+            self.approve(request, clients)
+            for step in STEPS_OF_RELEASE:
+                assert run_step(step, request, clients).good, step
 
     def refuses_writes(self, cluster: str) -> bool:
         """Ask every leader whether it refuses the probe."""

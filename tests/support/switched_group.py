@@ -68,8 +68,7 @@ class SwitchedGroup:
     @property
     def active(self) -> str:
         """The cluster that the newest record of both registers names."""
-        states = filter(None, (self.protection.state(cluster) for cluster in ("east", "west")))
-        return max(states, key=lambda state: state.order).active
+        return self.protection.active
 
     @property
     def standby(self) -> str:

@@ -26,7 +26,7 @@ from kafka_dr.verbs.switch import switch
 from support import outside_view
 from support.dying_process import DyingProcess
 from support.existing_flow import ExistingFlow
-from support.protection import Protection
+from support.protection import STEPS_OF_RELEASE, Protection
 from support.taking_over import SilentWatch, TakingOver
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def test_a_group_is_released_and_adopted_again(existing: ExistingFlow, spark: Sp
         request = taking.request("un_adopt")
         run_step(StepName.PREFLIGHT, request, clients)
         asked = taking.approve(request, clients)
-        for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):
+        for step in STEPS_OF_RELEASE:
             run_step(step, request, clients)
 
     assert "Nobody can fail over this group afterwards" in asked

@@ -24,7 +24,7 @@ from support import outside_view
 from support.closed_standby import assert_nobody_is_let_in_twice, close, fewer, rights_of_others
 from support.disaster import STEPS, Disaster, adopted, disaster_is_over
 from support.dying_process import DyingProcess
-from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.protection import STEPS_AFTER_APPROVAL, STEPS_OF_RELEASE, Protection
 from support.switched_group import SwitchedGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -153,7 +153,7 @@ def test_a_release_may_die_after_each_of_its_changes_and_lifts_everything(protec
     _run(group, StepName.PREFLIGHT, request)
     with protection.clients() as clients:
         protection.approve(request, clients)
-    for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):
+    for step in STEPS_OF_RELEASE:
         mortal = DyingProcess()
         assert mortal.until_through(partial(_run, group, step, request)).good
     for cluster in ("east", "west"):

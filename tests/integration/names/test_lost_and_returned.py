@@ -19,7 +19,7 @@ from support import outside_view
 from support.checksum import Auditor
 from support.disaster import Disaster, disaster_is_over
 from support.failback_run import STEPS, FailbackRun
-from support.named_group import NamedGroup, NamedProtection
+from support.named_group import NamedGroup, named_protection
 from support.stranding import list_stranded
 from support.switched_group import SwitchedGroup
 
@@ -31,15 +31,11 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 
 @pytest.fixture
 def group(lab: Lab, tmp_path: Path) -> Iterator[NamedGroup]:
-    made = NamedProtection(lab, tmp_path)
-    made.name_copies()
-    declared = made.group
-    made.changes["timing"] = declared.timing.model_copy(update={"confirm_seconds": 0.2})
-    made.changes["disaster"] = declared.disaster.model_copy(update={"probe_seconds": 2.0})
-    try:
+    with named_protection(lab, tmp_path) as made:
+        declared = made.group
+        made.changes["timing"] = declared.timing.model_copy(update={"confirm_seconds": 0.2})
+        made.changes["disaster"] = declared.disaster.model_copy(update={"probe_seconds": 2.0})
         yield NamedGroup.adopt(made)
-    finally:
-        made.delete_flows()
 
 
 def test_what_only_the_lost_cluster_holds_is_listed_and_then_arrives_late(

@@ -11,19 +11,15 @@ from kafka_dr.runs.request import StepName
 from lab import rights
 from lab.api import Lab
 from support import outside_view
-from support.named_group import NamedGroup, NamedProtection
+from support.named_group import NamedGroup, NamedProtection, named_protection
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture(params=[".", "-"])
 def protection(request: pytest.FixtureRequest, lab: Lab, tmp_path: Path) -> Iterator[NamedProtection]:
-    made = NamedProtection(lab, tmp_path)
-    made.name_copies(request.param)
-    try:
+    with named_protection(lab, tmp_path, request.param) as made:
         yield made
-    finally:
-        made.delete_flows()
 
 
 def test_groups_continue_in_copies_and_originals_there_and_back(protection: NamedProtection) -> None:

@@ -16,7 +16,7 @@ from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support import outside_view
 from support.disaster import Disaster
-from support.protection import Protection
+from support.protection import STEPS_OF_RELEASE, Protection
 from support.switched_group import SwitchedGroup
 from support.waiting import eventually
 
@@ -71,7 +71,7 @@ def test_what_the_sentence_says_to_do_copies_the_topic_from_its_start(protection
         request = RunRequest(protection.name, "release", reason="a test", verb="un_adopt", hand_back_to="own_flow")
         run_step(StepName.PREFLIGHT, request, clients)
         protection.approve(request, clients)
-        for step in (StepName.CLAIM, StepName.STOP_FLOW, StepName.HAND_BACK, StepName.SETTLE, StepName.REPORT):
+        for step in STEPS_OF_RELEASE:
             run_step(step, request, clients)
     protection.delete_flows()
     with protection.cluster("west", "admin") as admin:
