@@ -39,6 +39,8 @@ def real(lab: Lab, topic: str) -> Iterator[KafkaCluster]:
         cluster.topics.create(topic, partitions=1, replication_factor=1, config={})
         write(3)
         write(2, ended="aborted").abort_transaction(_SECONDS)
+        # Kafka answers before it has written the marker; who takes the id over waits for that.
+        cluster.transactions.take_over([f"{topic}-aborted"])
         write(1)
         left_open = write(2, ended="open")
         write(1)

@@ -97,9 +97,8 @@ class OthersCopy:
         :param abort: in one transaction, which is aborted or committed; ``None``: without one
         """
         settings: dict[str, Any] = {**self.lab.client_settings(cluster, "admin"), "linger.ms": 5}
-        if abort is not None:
-            settings["transactional.id"] = f"{self.alias}-{uuid.uuid4().hex[:6]}"
-        producer = Producer(settings)
+        own = f"{self.alias}-{uuid.uuid4().hex[:6]}"
+        producer = Producer(settings if abort is None else {**settings, "transactional.id": own})
         if abort is not None:
             producer.init_transactions(30)
             producer.begin_transaction()
@@ -109,13 +108,13 @@ class OthersCopy:
         assert producer.flush(30) == 0
         if abort is not None:
             (producer.abort_transaction if abort else producer.commit_transaction)(30)
+            self._wait_for_markers(cluster, own)
 
     @contextmanager
     def open_transaction(self, cluster: str, topic: str, records: Iterable[Content]) -> Iterator[Producer]:
-        """Write records in a transaction that is open in the block; who does not end it, leaves it to be aborted."""
-        producer = Producer(
-            {**self.lab.client_settings(cluster, "admin"), "transactional.id": f"{self.alias}-{uuid.uuid4().hex[:6]}"}
-        )
+        """Write records in a transaction that is open in the block; it is aborted at the end unless it was ended."""
+        own = f"{self.alias}-{uuid.uuid4().hex[:6]}"
+        producer = Producer({**self.lab.client_settings(cluster, "admin"), "transactional.id": own})
         producer.init_transactions(30)
         producer.begin_transaction()
         for each in records:
@@ -124,6 +123,12 @@ class OthersCopy:
             )
         assert producer.flush(30) == 0
         yield producer
+        self._wait_for_markers(cluster, own)
+
+    def _wait_for_markers(self, cluster: str, transactional_id: str) -> None:
+        """Kafka answers a commit before it has written the markers; who takes the id over waits for that."""
+        with self.cluster(cluster, "admin") as admin:
+            admin.transactions.take_over([transactional_id])
 
     def commit(self, cluster: str, group: str, topic: str, offsets: dict[int, int]) -> None:
         """Commit offsets of a group."""
