@@ -11,6 +11,7 @@ from pathlib import Path
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import Acl, OffsetRange, PatternType, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
@@ -130,6 +131,11 @@ class NamedGroup:
                     seen.add(record.topic_partition)
                     first[record.topic_partition] = record.value
             return first
+
+    def values(self, cluster: str, *partitions: TopicPartition) -> list[bytes | None]:
+        """Return the values of all records of some partitions of a cluster."""
+        with self.protection.cluster(cluster, "admin") as admin:
+            return [record.value for record in admin.log.read(held_by(admin, partitions))]
 
     def refused(self, cluster: str, principal: str, partition: TopicPartition) -> bool:
         """Return whether a principal may not write there, by trying."""

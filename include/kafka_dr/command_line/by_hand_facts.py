@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -43,7 +43,7 @@ class FoundOn:
 
     :param added: the DENYs that this project added
     :param foreign: DENYs of a fence that somebody else added: they are never lifted, and not recorded
-    :param groups: the topics that each consumer group has offsets in
+    :param groups: the topics that each consumer group has offsets in, or in copies of them
     :param translated: offsets for the target that the run has journaled, by consumer group
     """
 
@@ -101,7 +101,7 @@ class ByHandFacts:
         """Return the DENYs of this project on a cluster; of one that did not answer, all that it can have."""
         if cluster in self.found:
             return self.found[cluster].added
-        return AddedAcls(of_either_kind(plan.standby(self.group)) | plan.flow_fence(self.group))
+        return AddedAcls(of_either_kind(plan.standby(self.group)) | plan.every(self.group, cluster))
 
     def foreign(self, cluster: str) -> frozenset[Acl]:
         """Return the DENYs of others on a cluster."""
@@ -174,7 +174,7 @@ def _left_out(found: Mapping[str, FoundOn]) -> list[str]:
 def _found_on(context: GroupContext, cluster: str, state: RegisterState) -> FoundOn:
     group, register = context.group, context.clients.register(cluster)
     added = register.added_acls(group.name, cluster)
-    denies = found_in(context.rules_in_force(cluster), plan.standby(group) | plan.flow_fence(group))
+    denies = found_in(context.rules_in_force(cluster), plan.every(group, cluster))
     return FoundOn(
         added,
         denies - added.current - added.remembered(state.epoch),
@@ -203,5 +203,13 @@ def _sample(context: GroupContext, cluster: str) -> SampleTopic | None:
 
 def _topics_of_groups(context: GroupContext, cluster: str) -> dict[str, frozenset[str]]:
     offsets = context.operator(cluster).groups.offsets(context.moved_groups(cluster))
-    owned = {name: {p.topic for p in found if context.group.owns_topic(p.topic)} for name, found in offsets.items()}
-    return {name: frozenset(topics) for name, topics in owned.items()}
+    return {name: frozenset(_originals(context.group, cluster, found)) for name, found in offsets.items()}
+
+
+def _originals(group: ProtectionGroup, cluster: str, found: Iterable[TopicPartition]) -> Iterator[str]:
+    """Yield the group's topics among these, and the originals of its copies."""
+    for p in found:
+        if group.owns_topic(p.topic):
+            yield p.topic
+        elif (original := group.original_of(p.topic, cluster)) is not None:
+            yield original

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from kafka_dr.clusters.model import Acl
+from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.command_line import kafka_tools as tools
 from kafka_dr.command_line.by_hand_facts import ByHandFacts
 from kafka_dr.command_line.by_hand_files import access
@@ -17,16 +18,21 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in
 from kafka_dr.positions import metadata_of
 from kafka_dr.register import RegisterState
+from kafka_dr.register.abandonment import LEFT_WITH_COPIES
 from kafka_dr.register.added_acls import AddedAcls
+from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.records import fence_records, group_key, run_prefix
 from kafka_dr.replication.flow import Flow
 from kafka_dr.routing import Route
 from kafka_dr.runs.retention_hold import NOTHING_EXPIRES
+from kafka_dr.topology.model import ProtectionGroup
 
 #: How far before now a consumer group resumes whose offsets nobody knows; a person changes it.
 _SINCE = timedelta(minutes=15)
 #: Brokers learn of ACLs one after the other, in less than this.
 _WAIT = "sleep 3"
+#: The shell variable that keeps where the copies end, under the names of their originals.
+_COPIED = "COPIED"
 #: So many consumer groups are set by one command.
 _GROUPS_AT_ONCE = 100
 
@@ -45,6 +51,23 @@ class HandStep:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """What the copies that a flow makes are called, if they have other names than their originals."""
+
+    group: ProtectionGroup
+    flow: Flow
+
+    @property
+    def begin(self) -> str:
+        """What the names of such copies begin with; empty if there are none."""
+        return f"{self.flow.source}{self.group.copies_named}" if self.group.renames_copies else ""
+
+    def all_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return what the copies of topics or prefixes are called."""
+        return tuple(f"{self.begin}{name}" for name in names) if self.begin else ()
+
+
 class HandSteps:
     """Makes the steps of one way out.
 
@@ -57,6 +80,8 @@ class HandSteps:
         self._standby = standby
         self._flow = Flow(facts.group.name, facts.state.active, standby)
         self._group = facts.group
+        self._copies = _Copies(facts.group, self._flow)
+        self._flow_fence = plan.fence_of_flow(facts.group, self._flow.source, self._flow.target)
         self._after = after
         self._added: dict[str, AddedAcls] = {}
 
@@ -109,22 +134,25 @@ class HandSteps:
 
     def stop_flow(self) -> HandStep:
         """Return the step that stops the flow, and keeps where the copy ends."""
-        target, flow = access(self._facts.servers, self._standby), self._flow
+        target, flow, group = access(self._facts.servers, self._standby), self._flow, self._group
+        topics, prefixes = self._copies.all_of(group.literal_topics), self._copies.all_of(group.topic_prefixes)
+        kept = [tools.keep_ends(target, (*group.literal_topics, *topics), (*group.topic_prefixes, *prefixes))]
+        if mark := self._copies.begin:
+            kept.append(tools.keep_ends(target, topics, prefixes, _COPIED, without=mark))
         commands = (
-            *self._add(self._standby, plan.flow_fence(self._group)),
+            *self._add(self._standby, self._flow_fence),
             self._facts.flows[flow.target].stop(flow),
             _WAIT,
-            tools.keep_ends(target, self._group.literal_topics, self._group.topic_prefixes),
+            *kept,
         )
-        title = (
-            f"stop the flow to {self._standby}; the DENYs are enough. ENDS keeps where its topics end: keep this shell"
-        )
+        named = f"ENDS and {_COPIED} keep" if self._copies.begin else "ENDS keeps"
+        title = f"stop the flow to {self._standby}; the DENYs are enough. {named} where its topics end: keep this shell"
         return HandStep(title, commands)
 
     def start_flow(self) -> HandStep:
         """Return the step that lets the flow write to the target again."""
         commands = (
-            *self._lift(self._standby, plan.flow_fence(self._group)),
+            *self._lift(self._standby, self._flow_fence),
             self._facts.flows[self._standby].resume(self._flow),
         )
         return HandStep(f"start the flow to {self._standby} again", commands, self._standby)
@@ -164,31 +192,36 @@ class HandSteps:
         for topics, same in groupby(sorted(others, key=lambda name: (sorted(others[name]), name)), others.__getitem__):
             for names in _parts(list(same)):
                 number += 1
-                options = f"groups-by-time-{number}.txt"
+                options, read = f"groups-by-time-{number}.txt", (*topics, *self._copies.all_of(topics))
                 yield HandStep(
                     f"let {len(names)} consumer groups resume at that time. {said}",
                     (tools.reset_to_time(access(self._facts.servers, target), options),),
-                    files={options: tools.options_file(names, topics)},
+                    files={options: tools.options_file(names, read)},
                 )
 
     def hand_over(self) -> HandStep:
         """Return the step that writes to the target's register what a failback needs, and then who is active."""
         after = self._after
         target, prefix = access(self._facts.servers, after.active), run_prefix(after.group, after.run).decode()
-        seed = {
-            "epoch": after.epoch,
-            "source": after.active,
-            "target": after.moved_with,
-            "target_positions": [],
-            "held": True,
-        }
         commands = (
             tools.write_ends(target, f"{prefix}target_ends"),
-            tools.write_seed(target, f"{prefix}flow_seed", json.dumps(seed).removesuffix("}")),
+            self._left(target, prefix),
             *self.record(after.active).commands,
         )
         title = f"THE POINT OF NO RETURN: write to the register of {after.active} that it is active"
         return HandStep(f"{title}. The last command has to show that", commands)
+
+    def _left(self, target: ToolAccess, prefix: str) -> str:
+        """Return the command that journals what a failback needs to know of the cluster that is left."""
+        after = self._after
+        if self._copies.begin:
+            left = {"epoch": after.epoch, "old": after.moved_with, "new": after.active}
+            fact, field, variable = LEFT_WITH_COPIES, "new_ends", _COPIED
+        else:
+            left = {"epoch": after.epoch, "source": after.active, "target": after.moved_with, "held": True}
+            left |= {"target_positions": []}
+            fact, field, variable = FLOW_SEED, "source_positions", "ENDS"
+        return tools.write_fact_with(target, prefix + fact, json.dumps(left).removesuffix("}"), field, variable)
 
     def record(self, cluster: str) -> HandStep:
         """Return the step that writes to a register who is active."""

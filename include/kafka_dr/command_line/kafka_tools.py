@@ -131,12 +131,12 @@ def write_ends(access: ToolAccess, key: str) -> str:
     return _produced(access, shlex.quote(key), '"{\\"ends\\":[$ENDS]}"')
 
 
-def write_seed(access: ToolAccess, key: str, seed: str) -> str:
-    """Return the command that journals where a flow would begin: at ``ENDS`` of its source.
+def write_fact_with(access: ToolAccess, key: str, rest: str, field: str, variable: str) -> str:
+    """Return the command that journals a fact of which one field is what :func:`keep_ends` has kept.
 
-    :param seed: the rest of the fact: JSON without its closing brace
+    :param rest: the rest of the fact: JSON without its closing brace
     """
-    return _produced(access, shlex.quote(key), f'{shlex.quote(seed)}",\\"source_positions\\":[$ENDS]}}"')
+    return _produced(access, shlex.quote(key), f'{shlex.quote(rest)}",\\"{field}\\":[${variable}]}}"')
 
 
 def _produced(access: ToolAccess, key: str, value: str) -> str:
@@ -180,10 +180,15 @@ def change_topics(
     )
 
 
-def keep_ends(access: ToolAccess, topics: Collection[str], prefixes: Collection[str]) -> str:
-    """Return the command that puts the same into the shell variable ``ENDS``, as the journal writes it."""
-    rows = 'awk -F: \'{printf "%s[\\"%s\\",%s,%s]", s, $1, $2, $3; s=","}\''
-    return f"ENDS=$({log_ends(access, topics, prefixes)} | {rows})"
+def keep_ends(
+    access: ToolAccess, topics: Collection[str], prefixes: Collection[str], variable: str = "ENDS", *, without: str = ""
+) -> str:
+    """Return the command that puts the same into a shell variable, as the journal writes it.
+
+    :param without: what every name begins with, and is left out
+    """
+    rows = f'awk -F: \'{{printf "%s[\\"%s\\",%s,%s]", s, substr($1, {len(without) + 1}), $2, $3; s=","}}\''
+    return f"{variable}=$({log_ends(access, topics, prefixes)} | {rows})"
 
 
 def open_transactions(access: ToolAccess) -> str:

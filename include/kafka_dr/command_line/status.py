@@ -20,7 +20,6 @@ from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.group_judgement import known_now
 from kafka_dr.command_line.group_status import GroupStatus, status_of
 from kafka_dr.command_line.opened import AsJson, CommandFiles, ConnectionsFile, TopologyFile, opened
-from kafka_dr.errors import Refused
 from kafka_dr.evidence.standby_lines import standby_lines
 from kafka_dr.outcomes import Outcome
 from kafka_dr.runs.clients import Clients
@@ -87,11 +86,6 @@ def _of_page(known: GroupNow, now: datetime) -> dict[str, Any]:
 def _print_by_hand(groups: list[str], clients: Clients, folder: Path | None, *, as_json: bool) -> None:
     if len(groups) != 1:
         raise typer.BadParameter("--by-hand is about one group: name it with --group")
-    if clients.topology.group(groups[0]).renames_copies:
-        raise Refused(
-            f"copies of {groups[0]} have other names than their originals, and this version prints no commands for "
-            "such a group: see the page names.md of the guide"
-        )
     facts, now = gather(groups[0], clients), clients.clock.now()
     found = procedures(facts, now)
     if folder is not None:

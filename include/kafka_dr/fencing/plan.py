@@ -150,6 +150,12 @@ def copy_flow_fence(group: ProtectionGroup, source: str, target: str) -> frozens
     return _denies([group.replicator_principal], AclOperation.WRITE, _copies(group, source, target))
 
 
+def every(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
+    """Return all DENYs that this project can add to a cluster of a group, whatever its role is."""
+    flows = (copy_flow_fence(group, origin, cluster) for origin in group.clusters if origin != cluster)
+    return (standby(group) | flow_fence(group)).union(apart(group, cluster), *flows)
+
+
 def witness(group: ProtectionGroup, also: Collection[str] = ()) -> frozenset[Acl]:
     """Return a DENY that stops nobody, by which is seen whether DENYs last: on a topic that nobody makes or uses.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import permutations
 
 from kafka_dr.checks.authorizers import authorizer_of, not_by_acls
 from kafka_dr.clusters.model import Acl, AclOperation, ResourceType
@@ -97,9 +96,7 @@ def needed_rights(
 def without_fences(group: ProtectionGroup, acls: Iterable[Acl]) -> frozenset[Acl]:
     """Return the ACLs without the DENYs of this project: they come and go with the roles of the clusters."""
     found = frozenset(acls)
-    flows = (plan.copy_flow_fence(group, *ends) for ends in permutations(group.clusters, 2))
-    copies = (plan.apart(group, name) for name in group.clusters)
-    return found - found_in(found, plan.standby(group) | plan.flow_fence(group).union(*flows, *copies))
+    return found - found_in(found, frozenset().union(*(plan.every(group, name) for name in group.clusters)))
 
 
 def rights_granted(run: Run) -> Check:

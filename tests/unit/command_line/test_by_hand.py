@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.command_line import by_hand_page
 from kafka_dr.command_line.by_hand import Procedure, procedures
 from kafka_dr.command_line.by_hand_facts import ByHandFacts, FoundOn, SampleTopic, _translated
@@ -24,6 +24,7 @@ from kafka_dr.register.transitions import adopted as adopted_record
 from kafka_dr.replication.by_hand import ConnectByHand
 from kafka_dr.routing import FileRouter
 from kafka_dr.topology.loading import load
+from kafka_dr.topology.model import ProtectionGroup
 from support.memory_router import MemoryRouter
 from support.register_states import a_state
 
@@ -48,9 +49,9 @@ STATES = {
 SAMPLE = SampleTopic("orders.payments")
 
 
-def facts(state: RegisterState, **changes: object) -> ByHandFacts:
+def facts(state: RegisterState, group: ProtectionGroup = ORDERS, **changes: object) -> ByHandFacts:
     """Return facts of a group whose clusters both answer."""
-    ours = AddedAcls(plan.standby(ORDERS))
+    ours = AddedAcls(plan.standby(group))
     found = {"east": FoundOn(ours, sample=SAMPLE), "west": FoundOn(ours, sample=SAMPLE)}
     known: dict[str, object] = {
         "servers": {"east": "e:1", "west": "w:1"},
@@ -60,7 +61,7 @@ def facts(state: RegisterState, **changes: object) -> ByHandFacts:
         "found": found,
         **changes,
     }
-    return ByHandFacts(ORDERS, state, **known)  # type: ignore[arg-type]
+    return ByHandFacts(group, state, **known)  # type: ignore[arg-type]
 
 
 def commands(procedure: Procedure) -> list[str]:
@@ -232,6 +233,29 @@ def test_of_several_standbys_one_that_was_given_up_is_fenced_and_another_one_can
     ]
     seed = next(each for each in commands(ways[0]) if "flow_seed" in each)
     assert ('"target": "west"' in seed, '"held": true' in seed) == (True, True)
+
+
+def test_a_copy_with_another_name_is_closed_to_its_flow_and_let_in_nobody() -> None:
+    named = ORDERS.model_copy(update={"flow": ORDERS.flow.model_copy(update={"naming": "default", "separator": "_"})})
+    groups = {"orders-readers": frozenset({"orders.payments"})}
+    apart = frozenset[Acl]().union(*(plan.apart(named, name) for name in named.clusters))
+    ours = AddedAcls(plan.standby(named) | apart)
+    found = {name: FoundOn(ours, groups=groups, sample=SAMPLE) for name in named.clusters}
+    (move,) = procedures(facts(replace(STABLE, copies_named="_"), named, found=found), NOW)
+    done = commands(move)
+    lifted = "\n".join(each for each in done if "--remove" in each)
+    assert "User:orders-app" in lifted
+    assert not any(name in lifted for name in ("east_orders", "west_orders", named.replicator_principal))
+    closed = first(done, "--add", named.replicator_principal, "east_orders.", "w:1")
+    assert closed < first(done, "--remove", "User:orders-app")
+    journaled = done[first(done, "left_with_copies")]
+    assert ('"old": "east"' in journaled, "$COPIED" in journaled) == (True, True)
+    assert not any("flow_seed" in each for each in done)
+    kept = done[first(done, "COPIED=$(")]
+    assert ("east_orders" in kept, f"substr($1, {len('east_') + 1})" in kept) == (True, True)
+    assert "east_orders" in done[first(done, "ENDS=$(")], "groups and canary are judged by these, too"
+    (options,) = (text for step in move.steps for name, text in step.files.items() if name.startswith("groups-by"))
+    assert options.splitlines() == ["--group=orders-readers", "--topic=east_orders.payments", "--topic=orders.payments"]
 
 
 @pytest.mark.parametrize(("phase", "known"), [(Phase.SWITCHING, True), (Phase.STABLE, False)])
