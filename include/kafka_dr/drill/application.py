@@ -6,7 +6,7 @@ again, and connects to the cluster that it names. Everything that it saw is in i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
 
@@ -34,6 +34,7 @@ Reach = Callable[[str], ClientSettings]
 class DrillApplication:
     """Writes and reads until it is stopped.
 
+    :param read_on: which topics it reads on a cluster: its own, and copies of them that have another name
     :param reach: asked for each connection, so that a disaster can lead it elsewhere
     :param rate: records that it writes each second
     """
@@ -42,6 +43,7 @@ class DrillApplication:
         self,
         topics: tuple[str, ...],
         *,
+        read_on: Callable[[str], Sequence[str]],
         partitions: int,
         group: str,
         rate: int,
@@ -50,7 +52,7 @@ class DrillApplication:
         clock: Clock,
     ) -> None:
         self._partitions = [TopicPartition(topic, number) for topic in topics for number in range(partitions)]
-        self._topics, self._group, self._rate = topics, group, rate
+        self._read_on, self._group, self._rate = read_on, group, rate
         self._router, self._reach, self._clock = router, reach, clock
         self._stop, self._no_more, self._lock = Event(), Event(), Lock()
         self._log = ApplicationLog()
@@ -137,7 +139,7 @@ class DrillApplication:
         if not active:
             self._stop.wait(_PAUSE)
             return
-        member = GroupMember(active, self._reach(active), group=self._group, topics=self._topics)
+        member = GroupMember(active, self._reach(active), group=self._group, topics=self._read_on(active))
         try:
             committed = self._clock.monotonic()
             while not self._stop.is_set() and generation == self._generation:

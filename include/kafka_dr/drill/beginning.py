@@ -21,6 +21,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology.drill import DrillKind
 from kafka_dr.topology.drill_group import Drill, declared, drill_of
 from kafka_dr.topology.model import ProtectionGroup
+from kafka_dr.topology.names import DRILL_PREFIX
 
 #: So many drills of the past say where the next one goes.
 _PAST = 20
@@ -123,7 +124,8 @@ def remaining(group: ProtectionGroup, clients: Clients) -> tuple[str, ...]:
         return names | clients.register(cluster).drill_groups()
 
     names = set().union(*parallel.ask_all(found_on, group.clusters).values())
-    drills = filter(None, map(drill_of, names))
+    # A copy may begin with the name of its original's cluster.
+    drills = filter(None, (drill_of(name[max(0, name.find(DRILL_PREFIX)) :]) for name in names))
     return tuple(sorted(drill_id for name, drill_id in drills if name == group.name))
 
 

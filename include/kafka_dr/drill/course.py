@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.drill.approving import DrillApprover, approve
+from kafka_dr.drill.truth import Held
 from kafka_dr.quoting import line
 from kafka_dr.register import Verb
 from kafka_dr.runs.clients import Clients
@@ -56,11 +57,13 @@ class Moved:
 
     :param approved_at: aware
     :param report: the facts of its report
+    :param held: what its target held right after it; ``None``: what it holds when everything is over counts
     """
 
     request: RunRequest
     approved_at: datetime
     report: Mapping[str, Any]
+    held: Held | None = None
 
 
 @dataclass(frozen=True, slots=True)

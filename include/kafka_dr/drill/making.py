@@ -42,7 +42,7 @@ def make(drill: Drill, clients: Clients, say: Callable[[str], None]) -> None:
 
 def _make_on(context: GroupContext, drill: Drill, cluster: str) -> None:
     operator = context.operator(cluster)
-    operator.acls.add(given(context.group))
+    operator.acls.add(given(context.group, cluster))
     replicas = min(context.group.flow.replication_factor, len(operator.topics.identity().brokers))
     for topic in drill.topics:
         operator.topics.create(topic, partitions=drill.spec.partitions, replication_factor=replicas, config={})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
 from kafka_dr.clusters.group_member import SESSION_SECONDS
@@ -97,6 +98,8 @@ def _unplanned(
         _wait_working(course, application, drill.standby, since=moved.approved_at)
     lost.clear()
     fence_on_return(course)
+    # What only the old cluster holds may arrive late, and was lost at the failover all the same.
+    moved = replace(moved, held=_held(course, drill.standby))
     if jobs is None:
         course.say("the way back is not practised: nothing here starts the jobs that compare whole copies")
         return [moved]
@@ -118,6 +121,7 @@ def _application(course: Course, lost: list[Clients]) -> Iterator[DrillApplicati
 
     application = DrillApplication(
         drill.topics,
+        read_on=partial(_topics_on, course),
         partitions=drill.spec.partitions,
         group=drill.readers,
         rate=drill.spec.records_per_second,
@@ -177,10 +181,16 @@ def _require_at_rest(course: Course) -> None:
         raise Refused(f"{course.drill.group.name} was moved to {state.active} during the drill, which ends therefore")
 
 
+def _topics_on(course: Course, cluster: str) -> tuple[str, ...]:
+    """Return the topics that hold the drill's records on a cluster."""
+    group, topics = course.own.topology.group(course.drill.name), course.drill.topics
+    return (*topics, *group.copies_of(topics, cluster))
+
+
 def _held(course: Course, cluster: str) -> dict[TopicPartition, list[int]]:
-    """Return the numbers of the records that a cluster holds, read as the audit."""
-    reader, drill = course.own.cluster(cluster, "audit"), course.drill
-    partitions = [TopicPartition(topic, n) for topic in drill.topics for n in range(drill.spec.partitions)]
+    """Return the numbers of the records that a cluster holds, read as the audit, in the order of each log."""
+    reader, topics = course.own.cluster(cluster, "audit"), _topics_on(course, cluster)
+    partitions = [TopicPartition(topic, n) for topic in topics for n in range(course.drill.spec.partitions)]
     starts, ends = reader.topics.log_starts(partitions), reader.topics.last_stable_offsets(partitions)
     found: dict[TopicPartition, list[int]] = {partition: [] for partition in partitions}
     for record in reader.log.read({p: OffsetRange(starts[p], ends[p]) for p in partitions}):
@@ -210,7 +220,7 @@ def _measured(course: Course, log: truth.ApplicationLog, moves: Sequence[Moved],
             target=target,
             period=(since or began, until),
             decided_at=moved.approved_at,
-            held=held[target],
+            held=held[target] if moved.held is None else moved.held,
             since_fault=course.drill.group.objectives.rto_from == "fault",
         )
         legs.append(_leg(moved, source, target, seen))

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import permutations
 
 from kafka_dr import parallel
-from kafka_dr.clusters import GroupNotEmpty, KafkaCluster, NotAuthorized
-from kafka_dr.drill.rights import of_drill, to_tear_down
+from kafka_dr.clusters import GroupNotEmpty, NotAuthorized
+from kafka_dr.drill.rights import names_of, of_drill, to_tear_down
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.replication.flow import Flow
@@ -70,14 +70,13 @@ def what_is_left(drill: Drill, clients: Clients) -> tuple[str, ...]:
 
 def _left_on(context: GroupContext, drill: Drill, cluster: str) -> tuple[str, ...]:
     operator = context.operator(cluster)
-    topics = [name for name in operator.topics.names() if name.startswith(drill.prefix)]
-    groups = [f"the group {name}" for name in operator.groups.names() if name.startswith(drill.prefix)]
-    acls = of_drill(operator.acls.list(), context.group)
+    topics, groups = _made_on(context, cluster)
+    acls = of_drill(operator.acls.list(), context.group, cluster)
     ours = {flow.name for flow in _flows(drill)}
     flows = [name for name in context.clients.replication.flows_into(cluster) if name in ours]
     registers = ["its record in the register"] if drill.name in context.clients.register(cluster).drill_groups() else []
     rights = [f"{len(acls)} ACLs on {drill.prefix}*"] if acls else []
-    return (*topics, *groups, *flows, *rights, *registers)
+    return (*topics, *(f"the group {name}" for name in groups), *flows, *rights, *registers)
 
 
 def _flows(drill: Drill) -> tuple[Flow, ...]:
@@ -104,26 +103,29 @@ def _clear(context: GroupContext, drill: Drill, cluster: str) -> None:
     """Delete the drill's topics, consumer groups and ACLs on a cluster, and its records in the register there."""
     context.clients.require_declared(cluster)
     operator = context.operator(cluster)
-    if _has_any(operator, drill):
-        operator.acls.add(to_tear_down(context.group))
-        _until_gone(context, lambda: _delete(operator, drill), f"topics and groups {drill.prefix}* on {cluster}")
-    operator.acls.remove(of_drill(operator.acls.list(), context.group))
+    if any(_made_on(context, cluster)):
+        operator.acls.add(to_tear_down(context.group, cluster))
+        _until_gone(context, lambda: _delete(context, cluster), f"topics and groups {drill.prefix}* on {cluster}")
+    operator.acls.remove(of_drill(operator.acls.list(), context.group, cluster))
     context.clients.register(cluster).forget(drill.name)
     digests = context.clients.digests(cluster)
     for path in [path for path in digests.read() if f"/{drill.name}/" in f"/{path}"]:
         digests.write(path, None)
 
 
-def _has_any(operator: KafkaCluster, drill: Drill) -> bool:
-    names = (*operator.topics.names(), *operator.groups.names())
-    return any(name.startswith(drill.prefix) for name in names)
+def _made_on(context: GroupContext, cluster: str) -> tuple[list[str], list[str]]:
+    """Return the topics and the consumer groups of a drill on a cluster, now."""
+    operator, begins = context.operator(cluster), names_of(context.group, cluster)
+    topics, groups = operator.topics.names(), operator.groups.names()
+    return [name for name in topics if name.startswith(begins)], [name for name in groups if name.startswith(begins)]
 
 
-def _delete(operator: KafkaCluster, drill: Drill) -> bool:
+def _delete(context: GroupContext, cluster: str) -> bool:
     """Delete topics and groups, and return whether they are gone."""
-    operator.topics.delete(name for name in operator.topics.names() if name.startswith(drill.prefix))
-    operator.groups.delete(name for name in operator.groups.names() if name.startswith(drill.prefix))
-    return not _has_any(operator, drill)
+    operator, (topics, groups) = context.operator(cluster), _made_on(context, cluster)
+    operator.topics.delete(topics)
+    operator.groups.delete(groups)
+    return not any(_made_on(context, cluster))
 
 
 def _until_gone(context: GroupContext, delete: Callable[[], bool], what: str) -> None:

@@ -184,6 +184,4 @@ def _topics(group: ProtectionGroup, here: str) -> Iterator[str]:
     if not covers(group.canary_topic, literals=whole, prefixes=group.topic_prefixes):
         local.append(group.canary_topic)
     yield from local
-    for origin in group.clusters:
-        if origin != here and (naming := group.naming(origin, here)) is not None:
-            yield from filter(None, map(naming.copy_of, local))
+    yield from group.copies_of(local, here)

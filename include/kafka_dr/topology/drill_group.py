@@ -103,14 +103,16 @@ def declared(topology: Topology, group: str) -> DrillSpec:
         )
     if topology.group(group).audit_principal is None:
         raise Refused(f"the topology does not name the audit_principal of {group}, which has to read a drill's topics")
+    real = topology.group(group)
+    begins = (DRILL_PREFIX, *(copy for name in real.clusters for copy in real.copies_of([DRILL_PREFIX], name)))
     for other in topology.protection_groups.values():
         owned = [(name, False) for name in (*other.topics, *other.consumer_groups, *other.transactional_ids)]
         owned += [(name, True) for name in other.topic_prefixes]
         owned += [(name, True) for name in (*other.consumer_group_prefixes, *other.transactional_id_prefixes)]
-        if found := [name for name, prefix in owned if reaches(name, (DRILL_PREFIX,), prefix=prefix)]:
+        if found := [name for name, prefix in owned if reaches(name, begins, prefix=prefix)]:
             raise Refused(
-                f"{found[0]!r} of {other.name} also covers names that begin with {DRILL_PREFIX}, which drills use, so "
-                "a drill would not be apart from it: declare a longer prefix"
+                f"{found[0]!r} of {other.name} also covers names that begin with {' or '.join(begins)}, which drills "
+                "use, so a drill would not be apart from it: declare a longer prefix"
             )
     return spec
 

@@ -6,7 +6,7 @@ DR register. Descriptions of the fields are shown to whoever wrote the file wron
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -352,6 +352,15 @@ class ProtectionGroup(Section):
         """Return what the copies of one cluster's topics are called on another; ``None``: as their originals."""
         return DefaultNaming(source, target, self.flow.separator) if self.renames_copies else None
 
+    def copies_of(self, names: Collection[str], cluster: str) -> tuple[str, ...]:
+        """Return what a cluster calls its copies of topics, or of prefixes, of all other clusters.
+
+        There are none where copies have the names of their originals.
+        """
+        namings = (self.naming(origin, cluster) for origin in self.clusters if origin != cluster)
+        found = (naming.copy_of(name) for naming in namings if naming is not None for name in names)
+        return tuple(name for name in found if name is not None)
+
     def original_of(self, name: str, cluster: str) -> str | None:
         """Return of which topic of this group a topic on a cluster is the copy under another name; else ``None``."""
         for origin in self.clusters if self.renames_copies else ():
@@ -379,8 +388,8 @@ class ProtectionGroup(Section):
         """Return whether a topic moves with this group; internal ones never do."""
         if is_internal_topic(name) or self._reads_as_copy(name):
             return False
-        # The topics of drills are made for a group of their own, whatever a pattern matches.
-        return self.declares_topic(name) or (not name.startswith(DRILL_PREFIX) and matched(name, self.topic_patterns))
+        # Topics of drills, and copies of them, are made for a group of their own, whatever a pattern matches.
+        return self.declares_topic(name) or (DRILL_PREFIX not in name and matched(name, self.topic_patterns))
 
     def _reads_as_copy(self, name: str) -> bool:
         """Return whether a name begins with that of a cluster, where copies do: a pattern may match it all the same."""

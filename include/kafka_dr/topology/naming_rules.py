@@ -43,7 +43,7 @@ def _not_yet(document: Document, here: Path) -> Iterator[Mistake]:
     if len(document.texts(*here, "clusters")) > 2:
         seen = "naming is default, and the group has several standbys"
         yield document.mistake((*here, "clusters"), seen, "name two clusters, or set naming to identity")
-    for key in ("existing_replication", "drill"):
+    for key in ("existing_replication",):
         if document.keys(*here, key):
             seen = f"naming is default, and {key} is only for copies with the names of their originals"
             yield document.mistake((*here, key), seen, "leave it out")

@@ -30,16 +30,20 @@ from lab import rights
 from support.closed_standby import close
 from support.command_line import CommandLine
 from support.drill_jobs import DrillJobs
+from support.named_group import named_protection
 from support.switched_group import Killed, SwitchedGroup
 from support.waiting import eventually
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from kafka_dr.drill.copy_jobs import CopyJobs
     from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.group_context import GroupContext
     from kafka_dr.topology.drill_group import Drill
+    from lab.api import Lab
     from support.protection import Protection
 
 pytestmark = pytest.mark.kafka
@@ -106,16 +110,34 @@ class RealGroup:
 
 @pytest.fixture
 def real(protection: Protection) -> Iterator[RealGroup]:
+    yield from adopted(protection)
+
+
+@pytest.fixture
+def named(lab: Lab, tmp_path: Path) -> Iterator[RealGroup]:
+    """A real group whose copies have other names than their originals, and so have those of its drills."""
+    with named_protection(lab, tmp_path, separator="_") as protection:
+        protection.create()
+        yield from adopted(protection)
+
+
+def adopted(protection: Protection) -> Iterator[RealGroup]:
     # No test asserts a time, also not through an objective.
     objectives = protection.group.objectives.model_copy(update=dict.fromkeys(_OBJECTIVES, 300.0))
-    protection.changes = {"drill": SPEC, "objectives": objectives}
+    protection.changes |= {"drill": SPEC, "objectives": objectives}
     with protection.clients() as clients:
         adopt(protection.name, clients, "adoption")
         yield RealGroup(protection, clients)
 
 
-@pytest.mark.parametrize("denied", ["listed", pytest.param("all", marks=pytest.mark.long)])
-def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(real: RealGroup, denied: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "denied"),
+    [("real", "listed"), ("named", "listed"), pytest.param("real", "all", marks=pytest.mark.long)],
+)
+def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(
+    request: pytest.FixtureRequest, kind: str, denied: str
+) -> None:
+    real: RealGroup = request.getfixturevalue(kind)
     real.protection.changes["fence_operations"] = denied
     # The first look notes the ids of the topics.
     check_health(real.name, real.clients)
@@ -159,9 +181,11 @@ def test_a_planned_drill_moves_its_own_group_there_and_back_and_leaves_nothing(r
 
 @pytest.mark.long
 @pytest.mark.spark
+@pytest.mark.parametrize("kind", ["real", "named"])
 def test_an_unplanned_drill_makes_its_old_cluster_a_copy_again_and_leaves_nothing(
-    real: RealGroup, spark: SparkSession
+    request: pytest.FixtureRequest, kind: str, spark: SparkSession
 ) -> None:
+    real: RealGroup = request.getfixturevalue(kind)
     before = real.seen()
     real.drill("20260101000011", "unplanned", DrillJobs(real.protection, spark))
     result = conduct.conclude(real.name, "20260101000011", real.clients, real.say)

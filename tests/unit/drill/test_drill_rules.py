@@ -131,14 +131,28 @@ def test_a_drill_knows_its_own_group_alone_and_shares_no_name_with_the_real_one(
     assert own.route.path != real.route.path
 
 
-def test_every_deny_and_every_right_of_a_drill_is_on_its_own_names(topology: Topology) -> None:
-    made = drill(topology)
+@pytest.mark.parametrize("naming", ["identity", "default"])
+def test_every_deny_and_every_right_of_a_drill_is_on_its_own_names(topology: Topology, naming: str) -> None:
+    flow = topology.group("orders").flow.model_copy(update={"naming": naming, "separator": "_"})
+    real = topology.group("orders").model_copy(update={"flow": flow})
+    made = replace(drill(topology), group=real)
     (own,) = topology_of(made, topology).protection_groups.values()
-    real = topology.group("orders")
-    acls = given(own) | to_tear_down(own) | plan.standby(own) | plan.flow_fence(own)
-    assert of_drill(acls, own) == acls
-    assert {acl.name for acl in acls} == {made.prefix}
-    assert of_drill(plan.standby(real) | plan.flow_fence(real), own) == frozenset()
+    acls = given(own, "east") | to_tear_down(own, "east") | plan.every(own, "east")
+    assert of_drill(acls, own, "east") == acls
+    assert {acl.name for acl in acls} == {made.prefix, *([f"west_{made.prefix}"] if naming == "default" else [])}
+    assert of_drill(plan.every(real, "east"), own, "east") == frozenset()
+
+
+def test_a_group_that_covers_the_names_of_a_drills_copies_is_refused(topology: Topology) -> None:
+    flow = topology.group("orders").flow.model_copy(update={"naming": "default"})
+    named = topology.group("orders").model_copy(update={"flow": flow})
+    taking = topology.group("orders").model_copy(update={"name": "others", "topic_prefixes": ("east.",), "drill": None})
+    groups = {"orders": named, "others": taking}
+    with pytest.raises(Refused, match=r"'east\.' of others also covers names that begin with kafka-dr-drill-"):
+        declared(topology.model_copy(update={"protection_groups": groups}), "orders")
+    assert not taking.model_copy(update={"topic_prefixes": (), "topic_patterns": (".*",)}).owns_topic(
+        "east.kafka-dr-drill-a.1"
+    )
 
 
 def test_a_group_without_a_declared_drill_is_refused_with_what_to_declare(topology: Topology) -> None:
