@@ -25,6 +25,7 @@ from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab.api import Lab
 from support import outside_view
 from support.protection import Protection
+from support.waiting import eventually
 
 _RUNS = itertools.count(1)
 _SECONDS = 60.0
@@ -42,11 +43,16 @@ class GroupOfThree:
 
         :param changes: to the group as the topology declares it
         """
-        made = cls(Protection(lab, folder, changes={"clusters": lab.settings.names, **changes}))
-        made.protection.create()
-        with made.protection.clients() as clients:
-            adopt(made.name, clients, "adoption")
-        assert made.flows().outcome == "ok"
+        return cls.adopt_as(Protection(lab, folder, changes={"clusters": lab.settings.names, **changes}))
+
+    @classmethod
+    def adopt_as(cls, protection: Protection) -> GroupOfThree:
+        """Create and adopt a group that names all clusters, and start its flows as ``dr_flows`` does."""
+        made = cls(protection)
+        protection.create()
+        with protection.clients() as clients:
+            assert adopt(made.name, clients, "adoption").outcome == "done"
+        eventually(lambda: made.flows().outcome == "ok", seconds=_SECONDS)
         return made
 
     @property

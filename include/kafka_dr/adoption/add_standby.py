@@ -53,6 +53,11 @@ def add(
     :raises Refused: the group is not stable, or another run changes it meanwhile
     """
     standby = lacking[0]
+    if context.declared.renames_copies:
+        raise Refused(
+            f"{standby} cannot be added to {standing.group} while it is adopted, because copies have other names than "
+            "their originals: release the group with dr_un_adopt, and adopt it with all clusters"
+        )
     state = joined(standing, standby)
     attempt.checks += (*adoptable(context, standing, added=standby), _registers_hold(context, standing))
     if forbidden := shortfall(attempt.checks, failed="refused"):

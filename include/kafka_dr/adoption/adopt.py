@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 from kafka_dr import parallel
@@ -27,7 +28,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_back, fact_of_further
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_from_standby, fact_of_further
 from kafka_dr.register.roles import Roles
 from kafka_dr.register.transitions import adopted, way_out
 from kafka_dr.replication.flow import Flow
@@ -258,12 +259,17 @@ def _flows(context: GroupContext, state: RegisterState) -> dict[Flow, str]:
     The seed without a cluster in its name says that the adoption is complete: it is the last one.
     """
     first, *further = (Flow(state.group, state.active, name) for name in state.standbys)
-    back = {each.reverse: fact_of_back(each.target) for each in (first, *further)}
     return {
-        **(back if context.declared.renames_copies else {}),
+        **{each: fact_of_from_standby(each.source, each.target) for each in _from_standbys(context, state)},
         **{each: fact_of_further(each.target) for each in further},
         first: FLOW_SEED,
     }
+
+
+def _from_standbys(context: GroupContext, state: RegisterState) -> list[Flow]:
+    """Return the flows that run from standbys, too, where copies have names of their own."""
+    ends = permutations(context.group.clusters, 2) if context.declared.renames_copies else ()
+    return [Flow(state.group, *each) for each in ends if each[0] != state.active]
 
 
 def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:

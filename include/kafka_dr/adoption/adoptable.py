@@ -108,17 +108,20 @@ def _standby_is_free(context: GroupContext, state: RegisterState, standby: str, 
     return (
         Check.that("standby_holds_nothing_of_its_own", not first.problem, first.problem or said),
         no_members(context, standby),
-        _nothing_comes_back(context, state, flow.reverse),
+        *_nothing_comes_from(context, state, standby),
     )
 
 
-def _nothing_comes_back(context: GroupContext, state: RegisterState, back: Flow) -> Check:
-    """Return whether nothing is copied to the active cluster that its own flow would copy again, or may not copy."""
+def _nothing_comes_from(context: GroupContext, state: RegisterState, standby: str) -> tuple[Check, ...]:
+    """Return whether nothing was copied from a standby that a flow of it would copy again, or may not copy."""
     if not context.declared.renames_copies:
-        return flow_back_is_still(context, state, back.source)
-    problem = first_flow(context, back).problem
-    said = f"{back.target} holds no copy that {back.name} did not make"
-    return Check.that("copies_explained", not problem, problem or said)
+        return (flow_back_is_still(context, state, standby),)
+    flows = [Flow(state.group, standby, name) for name in context.group.clusters if name != standby]
+    problems = {flow: first_flow(context, flow).problem for flow in flows}
+    return tuple(
+        Check.that("copies_explained", not said, said or f"{flow.target} holds no copy that {flow.name} did not make")
+        for flow, said in problems.items()
+    )
 
 
 def _unexplained(partitions: Sequence[TopicPartition], flow: Flow, why: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -25,7 +25,6 @@ from kafka_dr.register.records import fence_records, group_key, run_prefix
 from kafka_dr.replication.flow import Flow
 from kafka_dr.routing import Route
 from kafka_dr.runs.retention_hold import NOTHING_EXPIRES
-from kafka_dr.topology.model import ProtectionGroup
 
 #: How far before now a consumer group resumes whose offsets nobody knows; a person changes it.
 _SINCE = timedelta(minutes=15)
@@ -51,23 +50,6 @@ class HandStep:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Copies:
-    """What the copies that a flow makes are called, if they have other names than their originals."""
-
-    group: ProtectionGroup
-    flow: Flow
-
-    @property
-    def begin(self) -> str:
-        """What the names of such copies begin with; empty if there are none."""
-        return f"{self.flow.source}{self.group.copies_named}" if self.group.renames_copies else ""
-
-    def all_of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return what the copies of topics or prefixes are called."""
-        return tuple(f"{self.begin}{name}" for name in names) if self.begin else ()
-
-
 class HandSteps:
     """Makes the steps of one way out.
 
@@ -80,7 +62,8 @@ class HandSteps:
         self._standby = standby
         self._flow = Flow(facts.group.name, facts.state.active, standby)
         self._group = facts.group
-        self._copies = _Copies(facts.group, self._flow)
+        #: What the names of the copies that the flow makes begin with, if that is not how those of originals do.
+        self._mark = f"{self._flow.source}{facts.group.copies_named}" if facts.group.renames_copies else ""
         self._flow_fence = plan.fence_of_flow(facts.group, self._flow.source, self._flow.target)
         self._after = after
         self._added: dict[str, AddedAcls] = {}
@@ -135,17 +118,20 @@ class HandSteps:
     def stop_flow(self) -> HandStep:
         """Return the step that stops the flow, and keeps where the copy ends."""
         target, flow, group = access(self._facts.servers, self._standby), self._flow, self._group
-        topics, prefixes = self._copies.all_of(group.literal_topics), self._copies.all_of(group.topic_prefixes)
-        kept = [tools.keep_ends(target, (*group.literal_topics, *topics), (*group.topic_prefixes, *prefixes))]
-        if mark := self._copies.begin:
-            kept.append(tools.keep_ends(target, topics, prefixes, _COPIED, without=mark))
+        topics, prefixes = (
+            (*names, *group.copies_of(names, self._standby)) for names in (group.literal_topics, group.topic_prefixes)
+        )
+        kept = [tools.keep_ends(target, topics, prefixes)]
+        if mark := self._mark:
+            copied, begins = ([name for name in names if name.startswith(mark)] for names in (topics, prefixes))
+            kept.append(tools.keep_ends(target, copied, begins, _COPIED, without=mark))
         commands = (
             *self._add(self._standby, self._flow_fence),
             self._facts.flows[flow.target].stop(flow),
             _WAIT,
             *kept,
         )
-        named = f"ENDS and {_COPIED} keep" if self._copies.begin else "ENDS keeps"
+        named = f"ENDS and {_COPIED} keep" if self._mark else "ENDS keeps"
         title = f"stop the flow to {self._standby}; the DENYs are enough. {named} where its topics end: keep this shell"
         return HandStep(title, commands)
 
@@ -192,7 +178,7 @@ class HandSteps:
         for topics, same in groupby(sorted(others, key=lambda name: (sorted(others[name]), name)), others.__getitem__):
             for names in _parts(list(same)):
                 number += 1
-                options, read = f"groups-by-time-{number}.txt", (*topics, *self._copies.all_of(topics))
+                options, read = f"groups-by-time-{number}.txt", (*topics, *self._group.copies_of(topics, target))
                 yield HandStep(
                     f"let {len(names)} consumer groups resume at that time. {said}",
                     (tools.reset_to_time(access(self._facts.servers, target), options),),
@@ -214,7 +200,7 @@ class HandSteps:
     def _left(self, target: ToolAccess, prefix: str) -> str:
         """Return the command that journals what a failback needs to know of the cluster that is left."""
         after = self._after
-        if self._copies.begin:
+        if self._mark:
             left = {"epoch": after.epoch, "old": after.moved_with, "new": after.active}
             fact, field, variable = LEFT_WITH_COPIES, "new_ends", _COPIED
         else:

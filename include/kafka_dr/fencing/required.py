@@ -37,12 +37,12 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
     # A topology that names copies otherwise than the adoption changes nothing.
     named = bool(state.copies_named)
     apart = plan.apart(group, cluster) if named else frozenset[Acl]()
-    kept_out = apart | (plan.existing_denies(group) if replaced else frozenset[Acl]())
+    # What arrives late from a cluster that was lost is approved first.
+    lost = [name for name in state.standbys if named and name != cluster and is_closed(state, name)]
+    late = frozenset[Acl]().union(*(plan.copy_flow_fence(group, name, cluster) for name in lost))
+    kept_out = apart | late | (plan.existing_denies(group) if replaced else frozenset[Acl]())
     if state.roles.of(cluster) is Role.ACTIVE:
-        # What arrives late from a cluster that was lost is approved first.
-        lost = [name for name in state.standbys if named and is_closed(state, name)]
-        late = (plan.copy_flow_fence(group, name, cluster) for name in lost)
-        return plan.flow_fence(group).union(kept_out, *late)
+        return plan.flow_fence(group) | kept_out
     closed = plan.flow_fence(group) if is_closed(state, cluster) else frozenset[Acl]()
     return plan.standby(group) | closed | kept_out
 

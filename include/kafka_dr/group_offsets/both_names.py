@@ -34,9 +34,8 @@ def groups_read_both_names(run: Run) -> Check:
             unknown.append(group)
         else:
             read[group] = seen.topics if seen.members else {p.topic for p in offsets}
-    naming = run.group.naming(run.target, run.source)
     own = (name for name in run.topic_names(run.source) if name != run.group.canary_topic)
-    names = {copy: name for name in own if naming is not None and (copy := naming.copy_of(name)) is not None}
+    names = {copy: name for name in own for copy in run.group.copies_of([name], run.source)}
     lacking = list(missed(read, names, declared=run.group.groups_policy.reads_both_names))
     if lacking:
         said = "; ".join(

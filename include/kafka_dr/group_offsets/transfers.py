@@ -1,7 +1,8 @@
 """Between which logs a run moves what consumer groups have committed.
 
 A group that moves to another cluster continues in the copies of what it has read. Where copies have other names than
-their originals, it has read copies as well, and continues in their originals, which the other cluster has.
+their originals, it has read copies as well: it continues in their originals if the other cluster has them, else in that
+cluster's copies of the same originals.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ V = TypeVar("V")
 class PositionTransfer:
     """Logs of a run's source, and those of its target that hold the same records, under the names of the originals.
 
+    :param origin: the cluster that has the originals
     :param on_source: what the source calls them if it has copies; ``None`` if it has the originals
     :param on_target: the same of the target, and ``None`` also if a copy has the name of its original
     """
 
+    origin: str
     on_source: Naming | None = None
     on_target: Naming | None = None
 
@@ -65,8 +68,13 @@ class PositionTransfer:
 
 def transfers(run: Run) -> tuple[PositionTransfer, ...]:
     """Return all that a run moves offsets between; the first one follows its flow."""
-    forth, back = run.group.naming(run.source, run.target), run.group.naming(run.target, run.source)
-    return (PositionTransfer(on_target=forth), *((PositionTransfer(on_source=back),) if back else ()))
+    naming, source, target = run.group.naming, run.source, run.target
+    first = PositionTransfer(source, on_target=naming(source, target))
+    if run.opens_copy:
+        return (first,)
+    third = (name for name in run.group.clusters if name not in (source, target))
+    copies = (PositionTransfer(name, naming(name, source), naming(name, target)) for name in third)
+    return (first, PositionTransfer(target, on_source=naming(target, source)), *copies)
 
 
 def along_flow(run: Run) -> PositionTransfer:

@@ -59,7 +59,7 @@ def basis_of_facts(run: Run, transfer: PositionTransfer | None = None) -> Transl
         ),
         cache=AnchorCache(root, group),
         proven=run.clients.proven_answers,
-        follows_flow=transfer.follows_flow,
+        origin="" if transfer.follows_flow else transfer.origin,
     )
 
 

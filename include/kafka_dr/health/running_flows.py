@@ -7,13 +7,13 @@ from itertools import permutations
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.concerned_standbys import STANDBY
-from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import FlowStatus, Replicator, not_running
 from kafka_dr.runs import background
+from kafka_dr.runs.flows_of_standby import may_run, must_run
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
 from kafka_dr.runs.uncopyable_records import why_it_stops

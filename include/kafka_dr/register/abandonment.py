@@ -84,7 +84,8 @@ def abandonment(history: History, state: RegisterState, old: str) -> Abandonment
 
 def _left_with_copies(history: History, state: RegisterState, old: str) -> Abandonment | None:
     """Return how a cluster was left whose copies have other names than their originals; ``None`` if none was."""
-    facts = {run: found[LEFT_WITH_COPIES] for run, found in history.items() if LEFT_WITH_COPIES in found}
+    names = (LEFT_WITH_COPIES, f"{LEFT_WITH_COPIES}.{old}")
+    facts = {run: found[name] for run, found in history.items() for name in names if name in found}
     mine = {
         run: fact
         for run, fact in facts.items()

@@ -24,9 +24,9 @@ def fact_of_further(standby: str) -> str:
     return f"{FLOW_SEED}.{standby}"
 
 
-def fact_of_back(flow_source: str) -> str:
-    """Return the name of the fact of the flow from a standby to the active cluster, where both directions run."""
-    return fact_of_further(f"back-from-{flow_source}")
+def fact_of_from_standby(source: str, target: str) -> str:
+    """Return the name of the fact of a flow from a standby, where copies have names of their own."""
+    return fact_of_further(f"{source}-to-{target}")
 
 
 #: Where an adopted flow begins: at the start of every partition, at the offsets of a flow that already exists, or

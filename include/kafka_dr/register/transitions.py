@@ -197,7 +197,9 @@ def claimed(
     :param highest_epoch: the highest epoch that any cluster's register holds for the group
     :raises Refused: a run holds the group, a standby may not be fenced, or the group is not active on the source
     """
-    out_of = {Phase.STABLE, *({state.phase} if state.is_at_rest_and_fenced else ())}
+    # Where copies have names of their own, what was lost arrives late at the cluster that the group was moved to.
+    passes_by = state.is_at_rest_and_fenced and not state.copies_named
+    out_of = {Phase.STABLE, *({state.phase} if passes_by else ())}
     return replace(
         _taken(state, out_of=out_of, source=source, target=target),
         epoch=max(state.epoch, highest_epoch) + 1,
@@ -261,10 +263,9 @@ def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterStat
     """Return the record that is the point of no return: the former standby is now the active cluster."""
     _owned(state, run, Phase.SWITCHING)
     # What is copied from the former active cluster to other standbys ends there: each needs a flow from the new one.
-    # One that was given up before stays what it is.
-    roles = state.roles.changed(
-        {**dict.fromkeys((state.active, *state.followers), Role.PENDING), state.standby: Role.ACTIVE}
-    )
+    # It has one already if copies have names of their own. One that was given up before stays what it is.
+    waiting = () if state.copies_named else state.followers
+    roles = state.roles.changed({**dict.fromkeys((state.active, *waiting), Role.PENDING), state.standby: Role.ACTIVE})
     partner = state.active if state.partner else ""
     return replace(state, revision=state.revision + 1, phase=Phase.HANDED_OVER, roles=roles, partner=partner, at=at)
 

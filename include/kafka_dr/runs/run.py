@@ -148,11 +148,6 @@ class Run(GroupContext):
         """Replication from source to target."""
         return Flow(self.group.name, self.source, self.target)
 
-    @property
-    def ends_flow(self) -> bool:
-        """Whether the flow to the target may not write any more: applications do, or late records would arrive."""
-        return self.opens_copy or self.request.verb == "unplanned_failover"
-
     def read_register_state(self, *, others_seconds: float = OTHERS_SECONDS) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.
 

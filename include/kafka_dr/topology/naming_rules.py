@@ -40,9 +40,6 @@ def naming_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
 
 def _not_yet(document: Document, here: Path) -> Iterator[Mistake]:
     """Yield what this version does only where a copy has the name of its original."""
-    if len(document.texts(*here, "clusters")) > 2:
-        seen = "naming is default, and the group has several standbys"
-        yield document.mistake((*here, "clusters"), seen, "name two clusters, or set naming to identity")
     for key in ("existing_replication",):
         if document.keys(*here, key):
             seen = f"naming is default, and {key} is only for copies with the names of their originals"

@@ -7,7 +7,7 @@ direction.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,19 +76,19 @@ def plan_flows(
     standby: str,
     observed: Iterable[ObservedFlow],
     seed: FlowSeed | None,
-    back: FlowSeed | None = None,
+    also: Mapping[Flow, FlowSeed | None] | None = None,
 ) -> FlowPlan:
     """Plan the changes that lead from the existing flows to the one that the register requires for a standby.
 
     :param state: the register record of a group that no run holds
     :param observed: every flow that concerns this standby, as ``flows_of`` names them
     :param seed: the newest journaled seed from or to it
-    :param back: that of the flow from the standby to the active cluster, if that one runs as well
+    :param also: the flows that run as well, because copies have names of their own, each with its newest seed
     """
     flows = {found.flow: found for found in observed}
     wanted = Flow(state.group, source=state.active, target=standby)
-    both = {wanted, wanted.reverse} if back else {wanted}
-    others = [found for flow, found in flows.items() if flow not in both]
+    also = also or {}
+    others = [found for flow, found in flows.items() if flow != wanted and flow not in also]
     stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)
     if seed is None or (seed.source, seed.target) != (wanted.source, wanted.target):
         other = Flow(state.group, seed.source, seed.target) if seed else None
@@ -98,9 +98,11 @@ def plan_flows(
             f"{state.run} journaled none"
         )
         return FlowPlan((*stops, FlowChange(wanted, FlowAction.LEAVE, problem)), problem)
-    changes, problem = _turn(flows[wanted], seed)
-    of_back, wrong = _turn(flows[wanted.reverse], back) if back else ((), "")
-    return FlowPlan((*stops, *changes, *of_back), problem or wrong)
+    turns = [_turn(flows[flow], found) for flow, found in ((wanted, seed), *also.items()) if found is not None]
+    unseeded = (f"{flow} has no journaled seed, so it is not started" for flow, found in also.items() if found is None)
+    problems = (*(problem for _, problem in turns), *unseeded)
+    changes = tuple(change for found, _ in turns for change in found)
+    return FlowPlan((*stops, *changes), next(filter(None, problems), ""))
 
 
 def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
 from kafka_dr.checks.record_limits import records_fit
 from kafka_dr.checks.route_ahead import require_not_ahead
+from kafka_dr.clusters import Acl
 from kafka_dr.clusters.held_back import END_IT, HeldBackLook
 from kafka_dr.counted import counted
 from kafka_dr.durations import duration
@@ -20,7 +21,7 @@ from kafka_dr.replication.moving import Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.fenced_topics import TopicsToCopy, topics_to_copy
-from kafka_dr.runs.flows_of_standby import flows_of
+from kafka_dr.runs.flows_of_standby import flows_of, may_run
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
@@ -108,16 +109,15 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
     )
     require_nothing_fetched(context, state, standby, seed)
     observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
-    history = context.clients.register(state.active).history(group) if context.declared.renames_copies else {}
-    back = newest_seed_of(history, standby, state.active)
-    planned = plan_flows(state, standby, observed, seed, back)
-    seeds = {(each.source, each.target): each for each in (seed, back) if each}
+    also = _seeds_of_others(context, state, wanted_flow)
+    planned = plan_flows(state, standby, observed, seed, also)
+    seeds = {wanted_flow: seed, **also}
     said = [f"{standby} is copied from {state.active} from now on, from where its copy ends"] if pending else []
-    said += [] if planned.problem else _lift_flow_fence(context, state, standby, guard)
+    said += [] if planned.problem else _lift_flow_fences(context, state, standby, tuple(seeds), guard)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
             guard.require()
-            _carry_out(context, change, seeds.get((change.flow.source, change.flow.target)), state)
+            _carry_out(context, change, seeds.get(change.flow), state)
         said.append(str(change))
     left_out = _copied(context, wanted_flow, state)
     said += _sentences(left_out, wanted_flow)
@@ -131,6 +131,20 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
     outcome = "failed" if left_out.filled else _OUTCOMES[moving.verdict]
     found = WatchResult(group, outcome, (*said, f"{wanted_flow} {moving.verdict}: {moving.detail}"), named)
     return with_same_topics(context, state, standby, found)
+
+
+def _seeds_of_others(context: GroupContext, state: RegisterState, wanted: Flow) -> dict[Flow, FlowSeed | None]:
+    """Return the newest seeds of the other flows that run because copies have names of their own, none of other groups.
+
+    A run that moves the group changes none of these seeds.
+    """
+    if not context.declared.renames_copies:
+        return {}
+    history = context.clients.register(state.active).history(state.group)
+    others = (
+        flow for flow in flows_of(state, wanted.target) if flow != wanted and may_run(state, flow, both_ways=True)
+    )
+    return {flow: newest_seed_of(history, flow.source, flow.target) for flow in others}
 
 
 def _observe(context: GroupContext, flow: Flow, state: RegisterState) -> ObservedFlow:
@@ -174,10 +188,16 @@ def _sentences(found: TopicsToCopy, flow: Flow) -> list[str]:
     return said
 
 
-def _lift_flow_fence(context: GroupContext, state: RegisterState, standby: str, guard: RegisterGuard) -> list[str]:
-    """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
-    unwanted = plan.fence_of_flow(context.group, state.active, standby)
-    late = plan.copy_flow_fence(context.group, standby, state.active)
+def _lift_flow_fences(
+    context: GroupContext, state: RegisterState, standby: str, flows: Collection[Flow], guard: RegisterGuard
+) -> list[str]:
+    """Lift the replicator's DENY on a standby that did not answer when it became the standby.
+
+    :param flows: those that may run to the standby, and from it
+    """
+    fences = {flow: plan.fence_of_flow(context.group, flow.source, flow.target) for flow in flows}
+    unwanted = frozenset[Acl]().union(*(fence for flow, fence in fences.items() if flow.target == standby))
+    late = frozenset[Acl]().union(*(fence for flow, fence in fences.items() if flow.target != standby))
     fenced = late and late & context.rules_in_force(state.active)
     lifted = context.acl_changes(state.active, guard).lift(late) if fenced else ()
     said = [f"let {Flow(state.group, standby, state.active).name} write its copies"] if lifted else []

@@ -1,4 +1,4 @@
-"""No program of this project runs: a group with other names is moved as printed, and comes home by the usual verbs."""
+"""No program of this project runs: a group with other names is moved as printed, and goes back by the usual verbs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def group(lab: Lab, tmp_path: Path) -> Iterator[NamedGroup]:
         yield NamedGroup.adopt(made)
 
 
-def test_a_group_is_moved_with_kafkas_own_tools_and_comes_home_by_a_failback(
+def test_a_group_is_moved_with_kafkas_own_tools_and_goes_back_by_a_failback(
     group: NamedGroup, spark: SparkSession, tmp_path: Path
 ) -> None:
     name, local, copy, protection = group.name, group.local, group.copy, group.protection
@@ -65,9 +65,9 @@ def test_a_group_is_moved_with_kafkas_own_tools_and_comes_home_by_a_failback(
         found = Auditor(protection, spark, tmp_path)("--full", flow=f"{name}.west-to-east")
         assert found.code == 0, found.report["findings"]
 
-    home = FailbackRun(protection, audit)
-    home.begin()
-    home.finish()
+    failback = FailbackRun(protection, audit)
+    failback.begin()
+    failback.finish()
     assert list(group.flow_states()) == ["running", "running"]
     group.flows()
     group.wait_copied()

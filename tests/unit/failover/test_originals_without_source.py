@@ -25,15 +25,17 @@ def placed(
     """Return where each group is placed on west, and how sure that is."""
     monkeypatch.setattr(last_known, "positions", lambda _: KnownOffsets(known, final=False))
     monkeypatch.setattr(cut_over_groups, "held_by", lambda *_, **__: {OWN: held})
-    group = SimpleNamespace(owns_topic="orders".__eq__, naming=lambda one, other: DefaultNaming(one, other))
+    group = SimpleNamespace(
+        owns_topic="orders".__eq__, naming=lambda one, other: DefaultNaming(one, other), clusters=("east", "west")
+    )
+    target = SimpleNamespace(topics=SimpleNamespace(partitions=lambda _: (OWN,)))
     run: Any = SimpleNamespace(
         source="east",
         target="west",
         opens_copy=False,
         group=group,
         history=history,
-        operator=lambda _: None,
-        partitions=lambda _: (OWN,),
+        clients=SimpleNamespace(cluster=lambda *_: target),
     )
     return {each.group: (each.target_offset, each.kind) for each in cut_over_groups._in_originals(run)}
 

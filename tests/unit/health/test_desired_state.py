@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clusters import Acl
+from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.required import denies_of, required_now
-from kafka_dr.health.desired_state import may_run, must_run, stale_registers
+from kafka_dr.health.desired_state import stale_registers
 from kafka_dr.register import Phase, RegisterState, transitions
 from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.flows_of_standby import may_run, must_run
 from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup
@@ -149,6 +151,41 @@ def test_which_flows_of_several_standbys_may_run_and_which_have_to() -> None:
     assert of(may_run, handed_over) == {*from_west, ("east", "north")}
     assert (of(may_run, settled), of(must_run, settled)) == (from_west, {("west", "east")})
     assert of(may_run, again) == of(must_run, again) == from_west
+
+
+def test_where_copies_have_names_of_their_own_all_flows_run_but_those_of_a_lost_cluster(group: ProtectionGroup) -> None:
+    three = ["east", "west", "north"]
+    adopted = transitions.adopted(
+        "orders", active="east", standbys=["west", "north"], run="adoption", at=AT, copies_named="."
+    )
+    signed = {"evidence_sha256": "", "approved_by": "alice", "run": "r", "at": AT}
+    move = {"source": "east", "target": "west", "highest_epoch": 1}
+
+    def of(state: RegisterState) -> set[tuple[str, str]]:
+        ends = permutations(three, 2)
+        flows = {each: Flow("orders", *each) for each in ends}
+        may = {each for each, flow in flows.items() if may_run(state, flow, both_ways=True)}
+        must = {each for each, flow in flows.items() if must_run(state, flow, both_ways=True)}
+        assert must in (set(), may)
+        return may
+
+    planned = transitions.claimed(adopted, verb="planned_failover", **move, **signed)  # type: ignore[arg-type]
+    settled = transitions.settled(transitions.handed_over(planned, run="r", at=AT), run="r", at=AT)
+    assert of(adopted) == of(settled) == set(permutations(three, 2))
+    assert settled.roles.copies == ("east", "north")
+    claim = transitions.claimed_unplanned(adopted, **move, **signed)  # type: ignore[arg-type]
+    moved = transitions.handed_over(claim, run="r", at=AT)
+    lost = transitions.without_source(moved, run="r", fenced=True, at=AT)
+    assert of(lost) == {("west", "north"), ("north", "west")}
+    named = group.model_copy(
+        update={"clusters": tuple(three), "flow": group.flow.model_copy(update={"naming": "default"})}
+    )
+    for cluster in ("west", "north"):
+        held = plan.copy_flow_fence(named, "east", cluster)
+        assert held <= denies_of(named, lost, cluster, replaced=False)
+        assert not held & denies_of(named, settled, cluster, replaced=False)
+    with pytest.raises(Refused, match="make east a copy again with dr_failback"):
+        transitions.claimed(lost, verb="planned_failover", **{**move, "source": "west", "target": "north"}, **signed)  # type: ignore[arg-type]
 
 
 def test_of_several_standbys_the_one_that_may_take_writes_gets_no_copy_of_the_record() -> None:

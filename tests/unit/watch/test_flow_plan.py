@@ -135,7 +135,7 @@ BACK = FlowSeed(3, "west", "east", {})
 
 def test_both_directions_run_where_copies_have_names_of_their_own() -> None:
     flows = [seen(FORWARD, "running", seed=3), seen(REVERSE, "stopped", seed=3)]
-    plan = plan_flows(state(), "west", flows, SEED, BACK)
+    plan = plan_flows(state(), "west", flows, SEED, {REVERSE: BACK})
     assert [(each.action, each.flow) for each in plan.changes] == [
         (FlowAction.LEAVE, FORWARD),
         (FlowAction.RESUME, REVERSE),
@@ -145,13 +145,13 @@ def test_both_directions_run_where_copies_have_names_of_their_own() -> None:
 
 def test_a_flow_back_that_started_from_another_seed_is_stopped_and_named() -> None:
     flows = [seen(FORWARD, "running", seed=3), seen(REVERSE, "running", seed=1)]
-    plan = plan_flows(state(), "west", flows, SEED, BACK)
+    plan = plan_flows(state(), "west", flows, SEED, {REVERSE: BACK})
     assert [(each.action, each.flow) for each in plan.changes][-1] == (FlowAction.STOP, REVERSE)
     assert "started from the seed of epoch 1" in plan.problem
 
 
 def test_of_seeds_of_one_adoption_that_of_the_flow_from_the_active_cluster_counts() -> None:
-    history = {"adoption": {**journaled(1, "east", "west"), "flow_seed.back-from-west": BACK_FACT}}
+    history = {"adoption": {**journaled(1, "east", "west"), "flow_seed.west-to-east": BACK_FACT}}
     for active, other in (("east", "west"), ("west", "east")):
         found = newest_seed(history, state(epoch=9, active=active, standby=other), other)
         assert found is not None

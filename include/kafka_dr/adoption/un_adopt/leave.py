@@ -49,7 +49,7 @@ def checks(context: ReleaseContext) -> Iterator[Check]:
     """Ask what has to hold before a standby leaves."""
     run, leaving = context.run, context.leaving
     state = run.record()
-    why = why_it_stays(state, leaving)
+    why = why_it_stays(state, leaving) or _why_named(state)
     yield Check.that("standby_can_leave", not why, why or f"{' and '.join(state.roles.without(leaving).copies)} stay")
     if why:
         return
@@ -59,6 +59,12 @@ def checks(context: ReleaseContext) -> Iterator[Check]:
     lacks = _lacks_most(state, held, leaving)
     yield Check.that("most_registers_agree", not lacks, lacks or registers_said(state, leaving))
     yield _answers_or_is_off(context, held)
+
+
+def _why_named(state: RegisterState) -> str:
+    """Return why no single standby leaves a group whose copies have names of their own; empty of others."""
+    said = "copies have other names than their originals, so no single standby leaves: release the whole group"
+    return said if state.copies_named else ""
 
 
 def registers_said(state: RegisterState, leaving: str) -> str:

@@ -76,10 +76,22 @@ def prove(run: Run) -> Sequence[Check]:
     return target_is_shut(run)
 
 
+def closed_to_replication(run: Run, topic: str) -> bool:
+    """Return whether no flow may write to a topic of the target any more.
+
+    Applications write there, or what the lost source holds would arrive late before that is approved.
+    """
+    if run.group.owns_topic(topic):
+        return True
+    naming = run.group.naming(run.source, run.target) if run.request.verb == "unplanned_failover" else None
+    original = naming.original_of(topic) if naming is not None else None
+    return original is not None and run.group.owns_topic(original)
+
+
 def target_is_shut(run: Run) -> tuple[Check, Check]:
     """Return whether the target refuses the replicator, and whether its log has not moved since the flow was fenced."""
-    led, owns = run.led_with_copies(run.target), run.group.owns_topic
-    refusing = led if run.ends_flow else {p: broker for p, broker in led.items() if owns(p.topic)}
+    led = run.led_with_copies(run.target)
+    refusing = {p: broker for p, broker in led.items() if closed_to_replication(run, p.topic)}
     return parallel.at_once(lambda: replicator_refused(run, refusing), lambda: _target_is_still(run, led))
 
 

@@ -75,7 +75,7 @@ def _by_content(run: Run) -> list[TranslatedOffset] | None:
 
 
 def _in_originals(run: Run) -> list[TranslatedOffset]:
-    """Return where groups read on in the target's own topics, whose copies they have read on the source.
+    """Return where groups read on in topics that the source had copies of: the target's, and those of third clusters.
 
     When the group left the target, its consumer groups were frozen there: what they had committed then is not past a
     record that they have not read. How far they have read the copies since nobody can say without the source, so they
@@ -88,15 +88,17 @@ def _in_originals(run: Run) -> list[TranslatedOffset]:
         group: {p.topic for each in transfers(run) for p in each.of_source(of, owns)} for group, of in known.items()
     }
     frozen = _when_it_left(run)
-    held = held_by(run.operator(run.target), run.partitions(run.target), uncommitted=True)
     found: list[TranslatedOffset] = []
-    for group in sorted(known):
-        for p, log in sorted(held.items()):
-            if p.topic in topics[group] or p in frozen.get(group, {}):
-                at = min(max(frozen.get(group, {}).get(p, 0), log.start), log.end)
-                left = log.end - at
-                said = f"as it was when the group left {run.target}; how far it was read on {run.source} is unknown"
-                found.append(Translation(at, at, "bounded" if left else "exact", left, said).of(group, p))
+    for transfer in transfers(run)[1:]:
+        target = transfer.target_of(run, "operator")
+        for p, log in sorted(held_by(target, target.topics.partitions(owns), uncommitted=True).items()):
+            there = transfer.at_target(p)
+            for group in sorted(known):
+                if p.topic in topics[group] or there in frozen.get(group, {}):
+                    at = min(max(frozen.get(group, {}).get(there, 0), log.start), log.end)
+                    left = log.end - at
+                    said = f"as it was when the group left {run.target}; how far it was read on {run.source} is unknown"
+                    found.append(Translation(at, at, "bounded" if left else "exact", left, said).of(group, there))
     return found
 
 

@@ -18,7 +18,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.fence_source import stable_ends
-from kafka_dr.failover.planned.stop_flow import target_is_shut
+from kafka_dr.failover.planned.stop_flow import closed_to_replication, target_is_shut
 from kafka_dr.failover.unplanned import donors, fetch, last_known, reachable_source
 from kafka_dr.failover.unplanned.fetch_writing import ledger_of, right_is_gone, take_right_back
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
@@ -97,7 +97,8 @@ def _fence_flow(run: Run) -> list[str]:
     changes = run.acl_changes(run.target, guard)
     changes.add(plan.fence_of_flow(run.group, run.source, run.target))
     partitions = run.led_with_copies(run.target)
-    found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)
+    closed = {p.topic for p in partitions if closed_to_replication(run, p.topic)}
+    found = open_transactions.touching(target, closed, owns=lambda _: False)
     ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
     if fetch.is_possible(run):
         ids.add(transactional_id(run.group.name))

@@ -59,8 +59,12 @@ class _Target:
 
 
 def is_possible(run: Run) -> bool:
-    """Return whether there is another standby from which something can be, or was, fetched."""
-    return run.record().has_several
+    """Return whether there is another standby from which something can be, or was, fetched.
+
+    Where copies have names of their own, the flow of the lost cluster continues later at its own position, and would
+    copy what was fetched again.
+    """
+    return run.record().has_several and run.opens_copy
 
 
 def is_wanted(run: Run) -> bool:

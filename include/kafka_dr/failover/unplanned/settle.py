@@ -19,7 +19,7 @@ from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow
 from kafka_dr.failover.unplanned.open_target import copy_to_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.group_offsets.transfers import along_flow
+from kafka_dr.group_offsets.transfers import PositionTransfer
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -73,10 +73,13 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def _left(run: Run, state: RegisterState) -> dict[str, Any]:
-    """Journal where the copies of the source ended: what it holds beyond that arrives late, once that is approved."""
-    ends = along_flow(run).of_target(positions_from_json(run.fact("target_ends")["ends"]), run.group.owns_topic)
-    left = {"epoch": state.epoch, "old": run.source, "new": run.target, "new_ends": positions_to_json(ends)}
-    run.write_fact(LEFT_WITH_COPIES, left)
+    """Journal where the copies of each lost cluster ended: what it holds beyond that arrives late, once approved."""
+    found = positions_from_json(run.fact("target_ends")["ends"])
+    for lost in (run.source, *(name for name in state.roles.given_up if name != run.source)):
+        copies = PositionTransfer(lost, on_target=run.group.naming(lost, run.target))
+        ends = positions_to_json(copies.of_target(found, run.group.owns_topic))
+        left = {"epoch": state.epoch, "old": lost, "new": run.target, "new_ends": ends}
+        run.write_fact(LEFT_WITH_COPIES if lost == run.source else f"{LEFT_WITH_COPIES}.{lost}", left)
     return {"flow_pending": "held until a failback"}
 
 

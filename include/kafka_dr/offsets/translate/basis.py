@@ -29,8 +29,7 @@ class TranslationBasis:
     :param seeds: points that are known: journaled by earlier runs, or the verified frontier
     :param ignored: ranges that are neither copied nor a copy, on the source and on the target
     :param taken_over: the parts of copies that another replication made
-    :param follows_flow: whether the target has copies of the source's topics; else both have the names of originals
-        which the target has, and the source copies
+    :param origin: the cluster whose topics these are, if the source has copies of them; empty: the source's own
     """
 
     source: FlowCluster
@@ -43,7 +42,7 @@ class TranslationBasis:
     seeds: Mapping[TopicPartition, Collection[SeedPoint]] = field(default_factory=dict)
     ignored: tuple[Ignored, Ignored] = ({}, {})
     taken_over: Mapping[TopicPartition, TakenOverCopy] = field(default_factory=dict)
-    follows_flow: bool = True
+    origin: str = ""
 
     def made_by_another(self, partition: TopicPartition, offset: int) -> bool:
         """Return whether another replication made the copy at an offset of the source."""
@@ -53,4 +52,4 @@ class TranslationBasis:
     def direction(self) -> str:
         """The direction, as kept files name it: ``SOURCE-to-TARGET``."""
         names = f"{self.source.name}-to-{self.target.name}"
-        return names if self.follows_flow else f"{names}-originals"
+        return f"{names}-of-{self.origin}" if self.origin else names
