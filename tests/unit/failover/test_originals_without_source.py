@@ -8,12 +8,37 @@ from typing import Any
 import pytest
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr.failover.unplanned import cut_over_groups, last_known
+from kafka_dr.failover.unplanned import cut_over_groups, gather_evidence, last_known, translate_without_source
 from kafka_dr.failover.unplanned.last_known import KnownOffsets
 from kafka_dr.named_rows import groups_to_json
 from kafka_dr.naming import DefaultNaming
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.rescue.copy_reached import CopyReached
 
 OWN, COPY = TopicPartition("orders", 0), TopicPartition("west.orders", 0)
+
+
+def lost_east(
+    monkeypatch: pytest.MonkeyPatch,
+    history: dict[str, Any],
+    known: dict[str, dict[TopicPartition, int]],
+    held: OffsetRange,
+) -> Any:
+    """Return a run that takes the group from east, which is lost, to west."""
+    monkeypatch.setattr(last_known, "positions", lambda _: KnownOffsets(known, final=False))
+    monkeypatch.setattr(cut_over_groups, "held_by", lambda *_, **__: {OWN: held})
+    group = SimpleNamespace(
+        owns_topic="orders".__eq__, naming=lambda one, other: DefaultNaming(one, other), clusters=("east", "west")
+    )
+    target = SimpleNamespace(topics=SimpleNamespace(partitions=lambda _: (OWN,)))
+    return SimpleNamespace(
+        source="east",
+        target="west",
+        opens_copy=False,
+        group=group,
+        history=history,
+        clients=SimpleNamespace(cluster=lambda *_: target),
+    )
 
 
 def placed(
@@ -23,21 +48,8 @@ def placed(
     held: OffsetRange,
 ) -> dict[str, tuple[int | None, str]]:
     """Return where each group is placed on west, and how sure that is."""
-    monkeypatch.setattr(last_known, "positions", lambda _: KnownOffsets(known, final=False))
-    monkeypatch.setattr(cut_over_groups, "held_by", lambda *_, **__: {OWN: held})
-    group = SimpleNamespace(
-        owns_topic="orders".__eq__, naming=lambda one, other: DefaultNaming(one, other), clusters=("east", "west")
-    )
-    target = SimpleNamespace(topics=SimpleNamespace(partitions=lambda _: (OWN,)))
-    run: Any = SimpleNamespace(
-        source="east",
-        target="west",
-        opens_copy=False,
-        group=group,
-        history=history,
-        clients=SimpleNamespace(cluster=lambda *_: target),
-    )
-    return {each.group: (each.target_offset, each.kind) for each in cut_over_groups._in_originals(run)}
+    run = lost_east(monkeypatch, history, known, held)
+    return {each.group: (each.target_offset, each.kind) for each in cut_over_groups.in_originals(run)}
 
 
 def left(epoch: int, at: int, *, opened: bool = True, source: str = "west") -> dict[str, Any]:
@@ -73,3 +85,13 @@ def test_a_group_that_never_left_the_target_reads_all_that_is_there(monkeypatch:
 def test_a_group_that_has_read_copies_alone_gets_an_offset_in_their_originals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert placed(monkeypatch, {}, {"orders-new": {COPY: 3}}, OffsetRange(0, 4)) == {"orders-new": (0, "bounded")}
     assert placed(monkeypatch, {}, {"orders-new": {TopicPartition("else", 0): 3}}, OffsetRange(0, 4)) == {}
+
+
+def test_approvers_are_told_what_is_read_again_in_originals_and_in_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_copy = Translation(50, 40, "bounded", 15, "as seen").of("orders-app", COPY)
+    monkeypatch.setattr(translate_without_source, "translate", lambda *_: [in_copy])
+    run = lost_east(monkeypatch, {"r1": left(2, 7)}, KNOWN, OffsetRange(0, 20))
+    told = list(gather_evidence._by_group(gather_evidence._translated(run, CopyReached({}))))
+    assert [(row["group"], row["redelivered_at_most"]) for row in told] == [("orders-app", 15 + 13)]
+    found = Translation(9, 9, "exact", 0, "known otherwise").of("orders-app", OWN)
+    assert cut_over_groups.in_originals(run, besides=[found]) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,8 +60,7 @@ def _translated(run: Run) -> list[TranslatedOffset]:
     copied = {group: known(offsets, run.group.owns_topic) for group, offsets in found.groups.items()}
     stale = committed_positions.stale_offsets(run, copied)
     found_before = [*translated, *(replace(each, partition=called(each.partition)) for each in stale)]
-    placed = {(each.group, each.partition) for each in found_before}
-    return [*found_before, *(each for each in _in_originals(run) if (each.group, each.partition) not in placed)]
+    return [*found_before, *in_originals(run, besides=found_before)]
 
 
 def _by_content(run: Run) -> list[TranslatedOffset] | None:
@@ -74,15 +73,18 @@ def _by_content(run: Run) -> list[TranslatedOffset] | None:
     return None if any(position.target_offset is None for position in translated) else translated
 
 
-def _in_originals(run: Run) -> list[TranslatedOffset]:
+def in_originals(run: Run, *, besides: Iterable[TranslatedOffset] = ()) -> list[TranslatedOffset]:
     """Return where groups read on in topics that the source had copies of: the target's, and those of third clusters.
 
     When the group left the target, its consumer groups were frozen there: what they had committed then is not past a
     record that they have not read. How far they have read the copies since nobody can say without the source, so they
     may read that again. Without such an offset a group reads all that is there.
+
+    :param besides: what is known otherwise
     """
     if run.opens_copy:
         return []
+    placed = {(each.group, each.partition) for each in besides}
     owns, known = run.group.owns_topic, last_known.positions(run).groups
     topics = {
         group: {p.topic for each in transfers(run) for p in each.of_source(of, owns)} for group, of in known.items()
@@ -94,7 +96,7 @@ def _in_originals(run: Run) -> list[TranslatedOffset]:
         for p, log in sorted(held_by(target, target.topics.partitions(owns), uncommitted=True).items()):
             there = transfer.at_target(p)
             for group in sorted(known):
-                if p.topic in topics[group] or there in frozen.get(group, {}):
+                if (group, there) not in placed and (p.topic in topics[group] or there in frozen.get(group, {})):
                     at = min(max(frozen.get(group, {}).get(there, 0), log.start), log.end)
                     left = log.end - at
                     said = f"as it was when the group left {run.target}; how far it was read on {run.source} is unknown"

@@ -13,6 +13,7 @@ from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned import last_known, most_copied, translate_without_source
 from kafka_dr.failover.unplanned.checks import decision_facts, refused_at_once, unplanned_checks
+from kafka_dr.failover.unplanned.cut_over_groups import in_originals
 from kafka_dr.group_offsets import commit_metadata, group_costs
 from kafka_dr.offsets.preview import total
 from kafka_dr.offsets.translate.answers import TranslatedOffset, badness
@@ -59,7 +60,7 @@ def measured(run: Run) -> dict[str, Any]:
         copied = background.ask("the flow's offsets", run.clients.replicator(run.flow).committed, seconds=_SECONDS)
         translated = background.ask(
             "the groups' offsets",
-            lambda: translate_without_source.translate(run, CopyReached(copied)),
+            lambda: _translated(run, CopyReached(copied)),
             seconds=_SECONDS,
         )
     except KafkaDrError:
@@ -81,6 +82,11 @@ def measured(run: Run) -> dict[str, Any]:
         **({"copied_to": most_copied.to_json(standbys)} if standbys else {}),
         **({"others_hold": others_hold} if others_hold else {}),
     }
+
+
+def _translated(run: Run, reached: CopyReached) -> list[TranslatedOffset]:
+    found = translate_without_source.translate(run, reached)
+    return [*found, *in_originals(run, besides=found)]
 
 
 def _by_group(translated: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]]:
