@@ -87,11 +87,11 @@ def test_a_group_that_has_read_copies_alone_gets_an_offset_in_their_originals(mo
     assert placed(monkeypatch, {}, {"orders-new": {TopicPartition("else", 0): 3}}, OffsetRange(0, 4)) == {}
 
 
-def test_approvers_are_told_what_is_read_again_in_originals_and_in_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_approvers_are_shown_what_is_read_again_in_originals_and_in_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     in_copy = Translation(50, 40, "bounded", 15, "as seen").of("orders-app", COPY)
     monkeypatch.setattr(translate_without_source, "translate", lambda *_: [in_copy])
     run = lost_east(monkeypatch, {"r1": left(2, 7)}, KNOWN, OffsetRange(0, 20))
-    told = list(gather_evidence._by_group(gather_evidence._translated(run, CopyReached({}))))
-    assert [(row["group"], row["redelivered_at_most"]) for row in told] == [("orders-app", 15 + 13)]
+    shown = list(gather_evidence._by_group(gather_evidence._translated(run, CopyReached({}))))
+    assert [(row["group"], row["redelivered_at_most"]) for row in shown] == [("orders-app", 15 + 13)]
     found = Translation(9, 9, "exact", 0, "known otherwise").of("orders-app", OWN)
-    assert cut_over_groups.in_originals(run, besides=[found]) == []
+    assert cut_over_groups.in_originals(run, but=[found]) == []

@@ -60,7 +60,7 @@ def _translated(run: Run) -> list[TranslatedOffset]:
     copied = {group: known(offsets, run.group.owns_topic) for group, offsets in found.groups.items()}
     stale = committed_positions.stale_offsets(run, copied)
     found_before = [*translated, *(replace(each, partition=called(each.partition)) for each in stale)]
-    return [*found_before, *in_originals(run, besides=found_before)]
+    return [*found_before, *in_originals(run, but=found_before)]
 
 
 def _by_content(run: Run) -> list[TranslatedOffset] | None:
@@ -73,18 +73,18 @@ def _by_content(run: Run) -> list[TranslatedOffset] | None:
     return None if any(position.target_offset is None for position in translated) else translated
 
 
-def in_originals(run: Run, *, besides: Iterable[TranslatedOffset] = ()) -> list[TranslatedOffset]:
+def in_originals(run: Run, *, but: Iterable[TranslatedOffset] = ()) -> list[TranslatedOffset]:
     """Return where groups read on in topics that the source had copies of: the target's, and those of third clusters.
 
     When the group left the target, its consumer groups were frozen there: what they had committed then is not past a
     record that they have not read. How far they have read the copies since nobody can say without the source, so they
     may read that again. Without such an offset a group reads all that is there.
 
-    :param besides: what is known otherwise
+    :param but: offsets that are known otherwise
     """
     if run.opens_copy:
         return []
-    placed = {(each.group, each.partition) for each in besides}
+    placed = {(each.group, each.partition) for each in but}
     owns, known = run.group.owns_topic, last_known.positions(run).groups
     topics = {
         group: {p.topic for each in transfers(run) for p in each.of_source(of, owns)} for group, of in known.items()

@@ -86,7 +86,7 @@ def measured(run: Run) -> dict[str, Any]:
 
 def _translated(run: Run, reached: CopyReached) -> list[TranslatedOffset]:
     found = translate_without_source.translate(run, reached)
-    return [*found, *in_originals(run, besides=found)]
+    return [*found, *in_originals(run, but=found)]
 
 
 def _by_group(translated: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]]:
