@@ -11,31 +11,36 @@ from kafka_dr.rights.table import needed_on, read_pattern
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
 from lab.clusters import WEST, Cluster
-from lab.layout import PROJECT, Flows
-from lab.rights import RIGHTS_OF_APPLICATIONS, Right
+from lab.layout import NAMING, PROJECT, Flows, Naming
+from lab.rights import RIGHTS_OF_APPLICATIONS, RIGHTS_ON_COPIES, Right
 
 
-def allowed_on(cluster: Cluster, flows: Flows, rights: Iterable[Right] | None = None) -> Iterator[Acl]:
+def allowed_on(
+    cluster: Cluster, flows: Flows, rights: Iterable[Right] | None = None, *, naming: Naming = NAMING
+) -> Iterator[Acl]:
     """Yield every ALLOW on one cluster: what the project asks for its own principals, and what applications may do.
 
     :param flows: the lab's
     :param rights: a table instead of both
+    :param naming: what copies of topics are called
     """
     if rights is None:
-        yield from _of_project(cluster, flows)
-    for right in RIGHTS_OF_APPLICATIONS if rights is None else rights:
+        yield from _of_project(cluster, flows, naming)
+        rights = (*RIGHTS_OF_APPLICATIONS, *(() if naming == NAMING else RIGHTS_ON_COPIES))
+    for right in rights:
         for pattern, operation in product(_patterns(right.pattern, cluster, flows), right.operations):
             name, kind = read_pattern(pattern)
             resource, principal = ResourceType[right.resource.name], f"User:{right.principal}"
             yield Acl(resource, name, kind, principal, AclOperation(operation.value), AclPermission.ALLOW)
 
 
-def _of_project(cluster: Cluster, flows: Flows) -> Iterator[Acl]:
+def _of_project(cluster: Cluster, flows: Flows, naming: Naming) -> Iterator[Acl]:
     declared = _topology()
     (group,) = declared.protection_groups.values()
     spec = declared.clusters[WEST.name].model_copy(update={"connect_group_id": cluster.connect_group_id})
     sources = (source for source, target in flows if target == cluster.name)
-    on_it = group.model_copy(update={"clusters": (cluster.name, *sources)})
+    flow = group.flow.model_copy(update={"naming": naming})
+    on_it = group.model_copy(update={"clusters": (cluster.name, *sources), "flow": flow})
     for right in needed_on(cluster.name, spec, [on_it]):
         yield from right.acls
 

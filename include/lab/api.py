@@ -29,6 +29,7 @@ from lab.layout import (
     Flows,
     Home,
     Mechanism,
+    Naming,
     Settings,
     chosen_settings,
     shown,
@@ -63,6 +64,7 @@ class Lab:
     :param flows: source and target of each flow; by default as it was made, or from each cluster to each other
         one, and back
     :param kafka: the version of the brokers, one of :data:`lab.jars.BROKERS`; by default as it was made, or Connect's
+    :param naming: what copies of topics are called; by default as it was made, or as their originals
     """
 
     #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
@@ -82,6 +84,7 @@ class Lab:
         clusters: int | None = None,
         flows: Flows | None = None,
         kafka: str | None = None,
+        naming: Naming | None = None,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(
@@ -93,6 +96,7 @@ class Lab:
             clusters=clusters,
             flows=flows,
             kafka=kafka,
+            naming=naming,
         )
         self.clusters = clusters_of(self.settings)
         self.supervisor = Supervisor(self.home)
@@ -124,7 +128,7 @@ class Lab:
 
     def allowed_on(self, cluster: str) -> Iterator[Acl]:
         """Yield every right that the lab gives on a cluster."""
-        return allowed_on(self.cluster(cluster), self.settings.flows)
+        return allowed_on(self.cluster(cluster), self.settings.flows, naming=self.settings.naming)
 
     def target_of(self, source: str) -> str:
         """Return where the first flow from a cluster leads.

@@ -15,6 +15,9 @@ from lab.errors import LabError
 #: How principals log in. For a login by SCRAM a client computes thousands of hashes, for one by PLAIN none.
 Mechanism = Literal["SCRAM-SHA-512", "PLAIN"]
 MECHANISM: Mechanism = "SCRAM-SHA-512"
+#: What copies of topics are called: as their originals, or as MirrorMaker's own policy says.
+Naming = Literal["identity", "default"]
+NAMING: Naming = "identity"
 PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
@@ -209,6 +212,7 @@ class Settings:
     :param clusters: how many
     :param chosen_flows: which clusters are replicated to which; ``None`` for the usual :attr:`flows`
     :param kafka: the version of the brokers
+    :param naming: what copies of topics are called
     """
 
     port_base: int
@@ -219,6 +223,7 @@ class Settings:
     clusters: int = 2
     chosen_flows: Flows | None = None
     kafka: str = KAFKA_VERSION
+    naming: Naming = NAMING
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers or clusters that has no ports, and a flow between clusters that are not there."""
@@ -281,6 +286,7 @@ class Settings:
                 if (flows := stored.get("flows")) is None
                 else tuple((source, target) for source, target in flows),
                 kafka=str(stored.get("kafka", KAFKA_VERSION)),
+                naming="default" if stored.get("naming") == "default" else NAMING,
             )
         except FileNotFoundError:
             return None
@@ -298,6 +304,7 @@ class Settings:
             "clusters": self.clusters,
             "flows": self.chosen_flows,
             "kafka": self.kafka,
+            "naming": self.naming,
         }
         home.settings.write_text(json.dumps(kept) + "\n")
 
@@ -317,12 +324,13 @@ def chosen_settings(
     clusters: int | None = None,
     flows: Flows | None = None,
     kafka: str | None = None,
+    naming: Naming | None = None,
 ) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
     :param mechanism: for a new lab; one that was made keeps its own
     :param spark_cluster: whether it gets a Spark cluster; one that has it keeps it
-    :raises LabError: the lab was made with other brokers, clusters or flows.
+    :raises LabError: the lab was made with other brokers, clusters, flows or names of copies.
     """
     stored = Settings.read(home)
     if stored is None:
@@ -334,12 +342,14 @@ def chosen_settings(
             clusters=2 if clusters is None else clusters,
             chosen_flows=flows,
             kafka=kafka or KAFKA_VERSION,
+            naming=naming or NAMING,
         )
     for what, asked, made in (
         ("{} broker(s) a cluster", brokers, stored.brokers),
         ("{} clusters", clusters, stored.clusters),
         ("the flows {}", flows and shown(flows), shown(stored.flows)),
         ("brokers of Kafka {}", kafka, stored.kafka),
+        ("{} naming of copies", naming, stored.naming),
     ):
         if asked is not None and asked != made:
             raise LabError(

@@ -53,9 +53,10 @@ def provision(context: LabContext, cluster: Cluster) -> None:
     """
     _create_users(context, cluster, (ADMIN, *PRINCIPALS))
     with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
-        bindings = [binding_of(allowed) for allowed in allowed_on(cluster, context.settings.flows)]
+        settings = context.settings
+        bindings = [binding_of(allowed) for allowed in allowed_on(cluster, settings.flows, naming=settings.naming)]
         topics = [
-            NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(context.settings.brokers, 3))
+            NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(settings.brokers, 3))
             for topic in TOPICS
         ]
         # A new user's first login may meet a broker that has not seen the user yet; the client tries again by itself.

@@ -80,3 +80,8 @@ RIGHTS_OF_APPLICATIONS: tuple[Right, ...] = (
     Right(BILLING_APP, _G, "billing-*", (READ,), "the application's groups"),
     Right(BILLING_APP, _X, "billing-*", (WRITE, DESCRIBE), "the application's transactions"),
 )
+#: And where copies have other names than their originals: an application that reads a topic reads its copies.
+RIGHTS_ON_COPIES: tuple[Right, ...] = tuple(
+    Right(application, _T, "{source}.orders.*", (READ, DESCRIBE), "what was written on other clusters")
+    for application in APPLICATIONS
+)

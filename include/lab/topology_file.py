@@ -1,4 +1,7 @@
-"""The topology of a lab: the project's own, with a declaration of each further cluster, a standby of each group."""
+"""The topology of a lab: the project's own, with a declaration of each further cluster, a standby of each group.
+
+In a lab whose copies have other names than their originals, groups say so, and leave out what is not for them.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,23 @@ from pathlib import Path
 import yaml
 
 from lab.clusters import WEST, clusters_of
-from lab.layout import PROJECT, Home, Settings
+from lab.layout import NAMING, PROJECT, Home, Settings
 
 _OF_TWO = PROJECT / "include" / "topology.yaml"
 
 
 def path(home: Home, settings: Settings) -> Path:
     """Return where the topology of a lab is."""
-    return _OF_TWO if settings.clusters == 2 else home.root / "topology.yaml"
+    return _OF_TWO if _is_the_projects_own(settings) else home.root / "topology.yaml"
+
+
+def _is_the_projects_own(settings: Settings) -> bool:
+    return settings.clusters == 2 and settings.naming == NAMING
 
 
 def write(home: Home, settings: Settings) -> None:
     """Declare the clusters that the project's topology lacks as it declares the second one; each group is on all."""
-    if settings.clusters == 2:
+    if _is_the_projects_own(settings):
         return
     topology = yaml.safe_load(_OF_TWO.read_text())
     pattern = yaml.safe_dump(topology["clusters"][WEST.name])
@@ -31,4 +38,7 @@ def write(home: Home, settings: Settings) -> None:
         group["clusters"] = list(settings.names)
         drills = group["drill"]["connections"]
         drills |= {name: drills[WEST.name].replace(WEST.name, name) for name in settings.names if name not in drills}
+        if settings.naming != NAMING:
+            group["flow"]["naming"] = settings.naming
+            del group["drill"]
     path(home, settings).write_text(yaml.safe_dump(topology, sort_keys=False))

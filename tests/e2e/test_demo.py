@@ -116,6 +116,40 @@ def test_a_sabotaged_way_through_a_disaster_is_found_out(
     assert_found_out(lab_command, tmp_path, "--unplanned", sabotage=sabotage, invariant=invariant)
 
 
+@pytest.mark.long
+def test_a_group_under_other_names_moves_loses_its_cluster_and_returns(tmp_path: Path, lab_command: Command) -> None:
+    done = lab_command("demo", "--names", "--yes", "--report", str(tmp_path / "report.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = report_of(tmp_path / "report.json")
+    assert {(each["name"], each["outcome"]) for each in report["invariants"]} == {
+        *((name, "held") for name in ("I1", "I2", "I3", "I4", "I7", "I8", "I9", "I10")),
+        *((name, "not judged") for name in ("I5", "I6")),
+    }
+    moves = [(each["verb"], each["source"], each["target"]) for each in report["switches"]]
+    assert moves == [
+        ("planned_failover", "east", "west"),
+        ("unplanned_failover", "west", "east"),
+        ("planned_failover", "east", "west"),
+    ]
+    assert (report["lost"], report["reordered"]) == (0, 0)
+    # What the lost cluster alone had acknowledged is in the list, and all that an application wrote has arrived.
+    assert report["stranded"] - report["stranded_own"] >= report["real_loss"] >= report["unfenced_writes"] > 0
+    assert report["rescued"] == report["stranded"] - report["stranded_own"]
+    home = report["failback"]
+    assert (home["mode"], home["state"], home["approved_by"]) == ("deliver", "success", ["alice"])
+    said = " ".join(each["sentence"] for each in report["invariants"])
+    assert said.count("positions at the exact record") == 2
+    assert "each arrived on east once, in its order, as listed" in said
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("sabotage", "invariant"), [("offset_one_too_far", "I3"), ("stranded_dropped", "I4")])
+def test_a_sabotaged_way_under_other_names_is_found_out(
+    tmp_path: Path, lab_command: Command, sabotage: str, invariant: str
+) -> None:
+    assert_found_out(lab_command, tmp_path, "--names", sabotage=sabotage, invariant=invariant)
+
+
 def assert_found_out(lab_command: Command, folder: Path, *more: str, sabotage: str, invariant: str) -> None:
     done = lab_command("demo", "--yes", *more, "--sabotage", sabotage, "--report", str(folder / "sabotaged.json"))
     assert done.returncode == 1, done.stdout + done.stderr

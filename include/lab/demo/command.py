@@ -35,13 +35,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a disaster instead: kill the active cluster, fail over, fence it on return, rescue, fail back, return",
     )
     parser.add_argument(
-        "--hang", action="store_true", help="with --unplanned: the active cluster hangs instead, its connections open"
+        "--hang",
+        action="store_true",
+        help="with --unplanned or --names: the active cluster hangs instead, its connections open",
     )
     parser.add_argument(
         "--standbys",
         action="store_true",
         help="three clusters instead: planned failovers round all of them, and each standby ends as the same log; "
         "with --unplanned the active one is lost, and one standby holds less than the other",
+    )
+    parser.add_argument(
+        "--names",
+        action="store_true",
+        help="copies with other names instead (MirrorMaker's own policy): a planned failover, the loss of the active "
+        "cluster, its late records, and the way back",
     )
     parser.add_argument(
         "--observe",
@@ -65,6 +73,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     :raises LabError: it could not be run
     """
     from lab.demo.disaster import DisasterRehearsal  # what these import would slow down every other command
+    from lab.demo.names import NamesRehearsal
     from lab.demo.rehearsal import Rehearsal, rehearse
     from lab.demo.standbys import CLUSTERS, StandbysDisaster, StandbysRehearsal
 
@@ -72,27 +81,36 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return _observe(options, console)
     if options.switches < 1:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
-    if options.hang and not options.unplanned:
-        raise LabError("--hang is only for --unplanned")
+    if options.names and (options.standbys or options.unplanned or options.switches != 1):
+        raise LabError("--names has its own course: leave --standbys, --unplanned and --switches out")
+    unplanned = options.unplanned or options.names
+    if options.hang and not unplanned:
+        raise LabError("--hang is only for --unplanned and --names")
     if options.standbys and options.sabotage:
         raise LabError("--sabotage is for two clusters: leave --standbys out")
     _check_folder(options.report)
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
-    if sabotage is not None and sabotage.is_about_a_disaster is not options.unplanned:
-        raise LabError(f"--sabotage {sabotage} is {'only' if sabotage.is_about_a_disaster else 'not'} for --unplanned")
+    if sabotage is not None and sabotage.is_about_a_disaster is not unplanned:
+        whether = "only" if sabotage.is_about_a_disaster else "not"
+        raise LabError(f"--sabotage {sabotage} is {whether} for --unplanned and --names")
     wishes = DemoOptions(
         yes=options.yes,
         switches=max(options.switches, CLUSTERS) if options.standbys else options.switches,
         sabotage=sabotage,
-        unplanned=options.unplanned,
+        unplanned=unplanned,
         hang=options.hang,
         keep=options.keep,
         warm_up_seconds=options.warm_up,
         rates=Rates(payments_per_second=options.payments_per_second),
     )
     pair, several = (DisasterRehearsal, StandbysDisaster) if options.unplanned else (Rehearsal, StandbysRehearsal)
-    kind = several if options.standbys else pair
-    lab = Lab(options.home, port_base=options.port_base, clusters=CLUSTERS if options.standbys else None)
+    kind = NamesRehearsal if options.names else several if options.standbys else pair
+    lab = Lab(
+        options.home,
+        port_base=options.port_base,
+        clusters=CLUSTERS if options.standbys else None,
+        naming="default" if options.names else None,
+    )
     return rehearse(kind(lab, wishes, console), report=options.report)
 
 
@@ -105,10 +123,9 @@ def _observe(options: argparse.Namespace, console: Console) -> int:
     from lab.demo.observed import screen
     from lab.demo.observed.rehearsal import ObservedRehearsal, ObservedWishes
 
-    if options.unplanned or options.hang or options.sabotage or options.standbys or options.switches != 1:
-        raise LabError(
-            "--observe fails nothing over: leave --unplanned, --hang, --sabotage, --standbys and --switches out"
-        )
+    others = ("unplanned", "hang", "sabotage", "standbys", "names")
+    if options.switches != 1 or any(getattr(options, each) for each in others):
+        raise LabError(f"--observe fails nothing over: leave --{', --'.join(others)} and --switches out")
     _check_folder(options.report)
     wishes = ObservedWishes(
         page=options.report.absolute() if options.report else None,

@@ -13,22 +13,27 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from kafka_dr.clock import SystemClock
+from kafka_dr.http_endpoint import HttpEndpoint
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name
+from kafka_dr.replication.connect import ConnectClient
+from kafka_dr.replication.flow import Flow
 from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN, CONTENT_KEY, passwords_of
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster_sabotage import DisasterSaboteur
 from lab.demo.failover_run import FailoverRun, FailoverRunner, RunParameters
-from lab.demo.rehearsal import DAGS, Rehearsal, watching
+from lab.demo.rehearsal import DAGS, Rehearsal, periods_of, watching
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import Saboteur
 from lab.demo.stray_producer import StrayProducer
+from lab.demo.switch_times import PLANNED
 from lab.errors import LabError
 from lab.invariants.audits import audits_in, check_audits
 from lab.invariants.check import check_invariants, not_judged
 from lab.invariants.deletions import Agreed, Ids, check_deletions, topic_ids
-from lab.invariants.model import ActivePeriod, FormerLogs, InvariantReport, InvariantResult, LostCluster, Observation
-from lab.invariants.observe import logs_of, observe
+from lab.invariants.model import FormerLogs, InvariantReport, InvariantResult, LostCluster, Observation
+from lab.invariants.observe import observe
 from lab.invariants.secrets import check_secrets, connector_configs
 from lab.rights import ORDERS_APP
 
@@ -45,6 +50,7 @@ NOT_JUDGED = (
     not_judged("I6", "where nothing was interrupted: the tests interrupt every step after each of its changes"),
 )
 FORGOTTEN_AT_ONCE, FORGOTTEN_SECONDS = 5, 0.5
+_STOPPED_SECONDS = 30.0
 
 
 class DisasterRehearsal(Rehearsal):
@@ -64,7 +70,7 @@ class DisasterRehearsal(Rehearsal):
         target = self._target(source)
         saboteur = self._saboteur()
         self._watch(operator)
-        self._before = topic_ids(self._settings(ADMIN), prefix=OWNED)
+        self._before = self._topic_ids()
         with self._lost(source):
             runs = [self._leave(runner, source, target, saboteur)]
             if runs[-1].through:
@@ -73,7 +79,7 @@ class DisasterRehearsal(Rehearsal):
             self._after_a_move(operator, runs[0])
             runs.append(self._bring_home(runner, runs[0]))
         if runs[-1].through:
-            runs.append(self._go_home(runner, source=target, target=source))
+            runs.append(self._move(runner, source=target, target=source, why="back to the cluster that was lost"))
         if runs[-1].through:
             self._after_a_move(operator, runs[-1])
         return tuple(runs), saboteur.result() if saboteur is not None else None
@@ -102,6 +108,13 @@ class DisasterRehearsal(Rehearsal):
         finally:
             if self._wishes.hang:
                 self._wake(names)
+
+    def _stop_flow(self, source: str, target: str) -> None:
+        """Let nothing be copied to a cluster any more, so that the disaster takes something."""
+        flow, endpoint = Flow(PROTECTION_GROUP, source, target), HttpEndpoint(self._connect_urls()[target])
+        with ConnectClient(endpoint, clock=SystemClock()) as connect:
+            connect.stop(flow.name)
+            connect.wait_for(flow.name, "stopped", deadline_seconds=_STOPPED_SECONDS)
 
     def _wake(self, names: Sequence[str]) -> None:
         """Let processes continue. One that ended meanwhile is none that hangs."""
@@ -142,13 +155,12 @@ class DisasterRehearsal(Rehearsal):
     def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
         """Keep the stranded records, publish them again, and make the old cluster a copy."""
         self._say(f"Failback: {left.source} becomes a copy of {left.target}")
-        logs = logs_of(left.source, self._settings(ADMIN)[left.source])
-        self._earlier = (FormerLogs(left.source, time.time(), logs),)
+        self._earlier = (FormerLogs(left.source, time.time(), self._logs_of(left.source)),)
         conf = {"mode": "rebuild", "rescue": "republish"}
         return runner.run(RunParameters(left.target, left.source, dag=FAILBACK, moves=False, conf=conf))
 
-    def _go_home(self, runner: FailoverRunner, *, source: str, target: str) -> FailoverRun:
-        self._say(f"Planned failover {source} → {target}: back to the first cluster")
+    def _move(self, runner: FailoverRunner, *, source: str, target: str, why: str) -> FailoverRun:
+        self._say(f"Planned failover {source} → {target}: {why}")
         run = runner.run(RunParameters(source, target))
         self._let_work(run)
         return run
@@ -156,24 +168,22 @@ class DisasterRehearsal(Rehearsal):
     def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         self._say("Result")
         self._traffic.stop(drain_seconds=1.0)
-        listed = self._lists / PROTECTION_GROUP / runs[0].run
+        left = next((run for run in runs if run.verb != PLANNED), runs[0])
+        listed = self._lists / PROTECTION_GROUP / left.run
         observation = observe(
             self._traffic.logs,
             self._settings(ADMIN),
-            stranded_list=(listed, self._content_key) if listed.exists() else None,
-            quarantine={runs[0].source: quarantine(runs)},
+            stranded_list=(listed, self._content_key, left.source) if listed.exists() else None,
+            quarantine={left.source: quarantine(runs)},
             earlier=self._earlier,
+            names=self._names,
         )
-        periods = [ActivePeriod(runs[0].source, began)]
-        periods += [
-            ActivePeriod(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at
-        ]
-        verdict = check_invariants(observation, periods, left=self._left)
+        verdict = check_invariants(observation, periods_of(began, runs), left=self._left)
         return verdict.also([*NOT_JUDGED, *self._keeping(observation, runs)])
 
     def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
         """Check deletions, passwords, and what the audits said."""
-        ids = topic_ids(self._settings(ADMIN), prefix=OWNED)
+        ids = self._topic_ids()
         audits = audits_in(self._lab.home.evidence / "audits" / PROTECTION_GROUP / "checksum")
         connect = list(self._connect_urls().values())
         argv = self._lab.supervisor.argv()
@@ -182,8 +192,13 @@ class DisasterRehearsal(Rehearsal):
             check_secrets(
                 self._lab.home.root, passwords_of(self._lab.home), argv=argv, connectors=connector_configs(connect)
             ),
-            check_audits(audits, logs=observation.logs, ids=ids),
+            check_audits(audits, logs=observation.logs, ids=ids, names=self._names),
         )
+
+    def _topic_ids(self) -> Ids:
+        """The topics of the protection group, and its copies, on each cluster."""
+        prefixes = {name for each in self._lab.settings.names for name in self._names.on(each, [OWNED])}
+        return topic_ids(self._settings(ADMIN), prefixes=tuple(prefixes))
 
     def _saboteur(self) -> Saboteur | None:
         if self._wishes.sabotage is None:
@@ -238,10 +253,15 @@ def _answers(admin: AdminClient) -> bool:
 
 def predicted_loss(evidence: RunEvidence) -> int | None:
     """How many records the approval said would be lost at least; ``None`` where it said nothing."""
+    records = measured_before(evidence).get("predicted_loss", {}).get("at_least_records")
+    return None if records is None else int(records)
+
+
+def measured_before(evidence: RunEvidence) -> dict[str, Any]:
+    """What an unplanned failover showed to its approvers; empty where it did not get so far."""
     step = evidence.step("gather_evidence")
     measured: dict[str, Any] = step.facts.get("measurements", {}) if step else {}
-    records = measured.get("predicted_loss", {}).get("at_least_records")
-    return None if records is None else int(records)
+    return measured
 
 
 def agreed_to(runs: Sequence[FailoverRun]) -> Agreed | None:

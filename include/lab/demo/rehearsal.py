@@ -24,8 +24,10 @@ from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import GROUP, Saboteur
 from lab.errors import LabError
 from lab.invariants.check import check_invariants
-from lab.invariants.model import ActivePeriod, InvariantReport
-from lab.invariants.observe import observe
+from lab.invariants.model import ActivePeriod, InvariantReport, Logs
+from lab.invariants.names import Names
+from lab.invariants.observe import logs_of, observe
+from lab.layout import NAMING
 from lab.processes import uninterrupted
 from lab.rights import ORDERS_APP
 from lab.status import LabStatus
@@ -187,12 +189,16 @@ class Rehearsal:
     def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         self._say("Result")
         self._traffic.stop(drain_seconds=1.0)
-        observation = observe(self._traffic.logs, self._settings(ADMIN))
-        periods = [ActivePeriod(runs[0].source, began)]
-        periods += [
-            ActivePeriod(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at
-        ]
-        return check_invariants(observation, periods)
+        observation = observe(self._traffic.logs, self._settings(ADMIN), names=self._names)
+        return check_invariants(observation, periods_of(began, runs))
+
+    @property
+    def _names(self) -> Names:
+        settings = self._lab.settings
+        return Names(() if settings.naming == NAMING else settings.names)
+
+    def _logs_of(self, cluster: str) -> Logs:
+        return logs_of(cluster, self._settings(ADMIN)[cluster], self._names)
 
     def _settings(self, principal: str) -> dict[str, dict[str, str]]:
         return {cluster.name: self._lab.client_settings(cluster.name, principal) for cluster in self._lab.clusters}
@@ -211,6 +217,13 @@ class Rehearsal:
 
     def _did(self, what: str) -> None:
         self.console.print(f"[green]✓[/] {what}")
+
+
+def periods_of(began: float, runs: Sequence[FailoverRun]) -> list[ActivePeriod]:
+    """The clusters in the order in which they were meant to be active."""
+    moves = [run for run in runs if run.moved and run.approved_at]
+    later = [ActivePeriod(run.target, run.approved_at.timestamp()) for run in moves if run.approved_at]
+    return [ActivePeriod(runs[0].source, began), *later]
 
 
 def watching(saboteur: Saboteur | None, source: str, target: str) -> Callable[[RunEvidence], None] | None:

@@ -225,11 +225,12 @@ class Saboteur:
         return written
 
     def _positions(self, cluster: str) -> list[TopicPartition]:
-        """The group's committed offsets."""
+        """The group's committed offsets, those in copies with other names among them."""
         if cluster not in self._reached:
             self._reached[cluster] = KafkaCluster(cluster, ClientSettings.from_librdkafka(self._admin[cluster]))
         found = self._reached[cluster].groups.offsets([GROUP], require_stable=False)[GROUP]
-        return [TopicPartition(p.topic, p.partition, offset) for p, offset in sorted(found.items()) if p.topic == TOPIC]
+        paid = [(p, offset) for p, offset in sorted(found.items()) if p.topic == TOPIC or p.topic.endswith(f".{TOPIC}")]
+        return [TopicPartition(p.topic, p.partition, offset) for p, offset in paid]
 
     def _place(self, cluster: str, positions: list[TopicPartition]) -> None:
         wanted = ConsumerGroupTopicPartitions(GROUP, positions)

@@ -12,12 +12,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from kafka_dr.clock import SystemClock
-from kafka_dr.http_endpoint import HttpEndpoint
-from kafka_dr.replication.connect import ConnectClient
-from kafka_dr.replication.flow import Flow
-from lab.clusters import PROTECTION_GROUP
-from lab.credentials import ADMIN
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster import DisasterRehearsal
 from lab.demo.failover_run import FailoverRun
@@ -25,7 +19,6 @@ from lab.demo.rehearsal import Rehearsal
 from lab.errors import LabError
 from lab.invariants.copies import check_survivor, differing, first_hand
 from lab.invariants.model import InvariantReport, Logs
-from lab.invariants.observe import logs_of
 
 CLUSTERS = 3
 FLOWS = "dr_flows"
@@ -34,7 +27,6 @@ COPIED_SECONDS = 300.0
 LOOK_SECONDS = 180.0
 EQUAL_SECONDS = 90.0
 _ASKING_SECONDS = 2.0
-_STOPPED_SECONDS = 30.0
 
 
 class StandbysRehearsal(Rehearsal):
@@ -63,9 +55,7 @@ class StandbysRehearsal(Rehearsal):
         """Judge the moves as those of a pair are, and that each standby ends as the same log."""
         self._traffic.stop(drain_seconds=1.0)
         deadline = time.monotonic() + EQUAL_SECONDS
-        while found := differing(
-            {name: logs_of(name, settings) for name, settings in self._settings(ADMIN).items()}, self._active()
-        ):
+        while found := differing({name: self._logs_of(name) for name in self._lab.settings.names}, self._active()):
             if time.monotonic() > deadline:
                 raise LabError(f"the standbys are not exact {EQUAL_SECONDS:.0f} s after the last write: {found[0]}")
             time.sleep(_ASKING_SECONDS)
@@ -87,24 +77,17 @@ class StandbysDisaster(StandbysRehearsal, DisasterRehearsal):
         """Lose a cluster while its next standby holds less than the other one."""
         less = self._target(source)
         (more,) = {*self._lab.settings.names} - {source, less}
-        self._stop_flow(Flow(PROTECTION_GROUP, source, less))
+        self._stop_flow(source, less)
         self._did(f"nothing is copied to {less} any more; {more} gets everything")
         time.sleep(self._wishes.warm_up_seconds)
         with super()._lost(source):
-            self._survivor = logs_of(more, self._settings(ADMIN)[more])
-            held = first_hand(logs_of(less, self._settings(ADMIN)[less]))
+            self._survivor = self._logs_of(more)
+            held = first_hand(self._logs_of(less))
             lacking = first_hand(self._survivor).keys() - held.keys()
             self._did(f"{more} holds {len(lacking)} records that {less} lacks")
             yield
 
-    def _stop_flow(self, flow: Flow) -> None:
-        endpoint = HttpEndpoint(self._connect_urls()[flow.target])
-        with ConnectClient(endpoint, clock=SystemClock()) as connect:
-            connect.stop(flow.name)
-            connect.wait_for(flow.name, "stopped", deadline_seconds=_STOPPED_SECONDS)
-
     def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         """Judge as for other disasters, and that nothing is lost that a survivor had."""
         verdict = super()._check(began, runs)
-        active = self._active()
-        return verdict.also([check_survivor(self._survivor, logs_of(active, self._settings(ADMIN)[active]))])
+        return verdict.also([check_survivor(self._survivor, self._logs_of(self._active()))])

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.invariants.model import Delivery, Partition, RecordId, Write
+from lab.invariants.model import Delivery, RecordId, Write
+from lab.invariants.names import Names
 from lab.traffic.logbook import Event, read
 
 
@@ -29,6 +30,7 @@ class _Transaction:
 class AppLogs:
     """Everything that the applications say."""
 
+    names: Names = field(default_factory=Names)
     writes: list[Write] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     attempts: Counter[RecordId] = field(default_factory=Counter)
@@ -42,12 +44,13 @@ class AppLogs:
                 self.deliveries.extend(each.deliveries)
 
 
-def read_app_logs(logs: Path) -> AppLogs:
+def read_app_logs(logs: Path, names: Names | None = None) -> AppLogs:
     """Read all logs of a fleet.
 
     :param logs: the folder of the logs
+    :param names: of the topics that they were about; the same everywhere if left out
     """
-    said = AppLogs()
+    said = AppLogs(names or Names())
     for path in sorted(logs.glob("*.jsonl")):
         start = next((event for event in read(path) if event["event"] == "start"), {})
         listen = {"producer": _read_producer, "settler": _read_settler, "reader": _read_reader}.get(
@@ -79,7 +82,7 @@ def _read_producer(name: str, events: Iterable[Event], said: AppLogs) -> None:
                 refused |= records
             case "acknowledged":
                 writes = [
-                    Write(RecordId(name, sequence), Partition(topic, number), offset, cluster, at)
+                    Write(RecordId(name, sequence), said.names.place(cluster, topic, number), offset, cluster, at)
                     for sequence, number, offset, at in event["records"]
                 ]
                 open_attempts -= {write.record for write in writes}
@@ -105,12 +108,12 @@ def _read_settler(name: str, events: Iterable[Event], said: AppLogs) -> None:
                         Delivery(
                             group,
                             RecordId(application, sequence),
-                            Partition(source, number),
+                            said.names.place(cluster, copy[0] if copy else source, number),
                             offset,
                             cluster,
                             event["at"],
                         )
-                        for number, offset, application, sequence in event["inputs"]
+                        for number, offset, application, sequence, *copy in event["inputs"]
                         if application is not None
                     ],
                 )
@@ -119,7 +122,13 @@ def _read_settler(name: str, events: Iterable[Event], said: AppLogs) -> None:
                 transaction.decided = True
                 said.deliveries.extend(transaction.deliveries)
                 said.writes.extend(
-                    Write(RecordId(name, sequence), Partition(topic, number), offset, cluster, event["at"])
+                    Write(
+                        RecordId(name, sequence),
+                        said.names.place(cluster, topic, number),
+                        offset,
+                        cluster,
+                        event["at"],
+                    )
                     for sequence, number, offset in event["records"]
                 )
             case "aborted":
@@ -140,7 +149,7 @@ def _read_reader(_name: str, events: Iterable[Event], said: AppLogs) -> None:
         if event["event"] == "start":
             start = event
         elif event["event"] == "processed":
-            partition = Partition(event["topic"], event["partition"])
+            partition = said.names.place(start["cluster"], event["topic"], event["partition"])
             said.deliveries.extend(
                 Delivery(
                     start["group"], RecordId(application, sequence), partition, offset, start["cluster"], event["at"]

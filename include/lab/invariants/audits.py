@@ -15,6 +15,7 @@ from typing import Any
 from lab.errors import LabError
 from lab.invariants.deletions import Ids
 from lab.invariants.model import STATEMENTS, InvariantResult, LogRecord, Logs, Partition
+from lab.invariants.names import Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +90,30 @@ def _audit(path: Path, report: Mapping[str, Any]) -> Audit:
     )
 
 
-def check_audits(audits: list[Audit], *, logs: Mapping[str, Logs], ids: Ids) -> InvariantResult:
+def check_audits(
+    audits: list[Audit], *, logs: Mapping[str, Logs], ids: Ids, names: Names | None = None
+) -> InvariantResult:
     """Look up every pair that an audit called equal, where both logs are still there to be read.
 
     :param logs: by cluster, as they are now
     :param ids: of the topics that it read
+    :param names: of topics; the same everywhere if left out
     """
+    names = names or Names()
     wrong: list[str] = []
     seen = 0
     for audit in audits:
         wrong += _miscounted(audit)
         here, there = (_by_offset(logs.get(name, {})) for name in (audit.source, audit.target))
         for each in audit.matched:
-            topic = each.partition.topic
-            now = (ids.get(audit.source, {}).get(topic), ids.get(audit.target, {}).get(topic))
-            if each.ids != now or each.partition not in here or each.partition not in there:
+            place = names.place(audit.source, each.partition.topic, each.partition.number)
+            here_id, there_id = (
+                ids.get(cluster, {}).get(names.called(cluster, place)) for cluster in (audit.source, audit.target)
+            )
+            if each.ids != (here_id, there_id) or place not in here or place not in there:
                 continue
             seen += each.length
-            wrong += _differing(audit, each, here[each.partition], there[each.partition])
+            wrong += _differing(audit, each, here[place], there[place])
     if wrong:
         return InvariantResult(
             "I9", "violated", f"{len(wrong)} times an audit called equal what is not", tuple(wrong[:3])

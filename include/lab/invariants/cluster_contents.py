@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from lab.errors import LabError
 from lab.invariants.model import Commit, LogRecord, Partition, RecordId
+from lab.invariants.names import Names
 from lab.traffic.records import fingerprint, identify
 
 POSITIONS = "__consumer_offsets"
@@ -30,21 +31,27 @@ class ClusterReader:
 
     :param cluster: its name
     :param settings: how to reach it, in librdkafka's names
+    :param names: of topics; the same everywhere if left out
     """
 
-    def __init__(self, cluster: str, settings: Mapping[str, str]) -> None:
+    def __init__(self, cluster: str, settings: Mapping[str, str], names: Names | None = None) -> None:
         self._cluster = cluster
         self._settings = settings
+        self._names = names or Names()
 
     def logs(self, topics: Sequence[str]) -> dict[Partition, tuple[LogRecord, ...]]:
-        """Every committed record of the topics and of their ``.stranded`` topics, in the order of each log.
+        """Every committed record of the topics, their copies and their ``.stranded`` topics, in each log's order.
 
         :raises LabError: the cluster does not show all of them
         """
         found: dict[Partition, list[LogRecord]] = {}
-        for message in self._all([*topics, *(f"{topic}{ASIDE}" for topic in topics)], _expect_partition(found)):
+        wanted = [*self._names.on(self._cluster, topics), *(f"{topic}{ASIDE}" for topic in topics)]
+        for message in self._all(wanted, _expect_partition(found)):
             found[_partition(message)].append(_held(message))
-        return {partition: tuple(held) for partition, held in found.items()}
+        return {
+            self._names.place(self._cluster, partition.topic, partition.number): tuple(held)
+            for partition, held in found.items()
+        }
 
     def commits(self, groups: Collection[str]) -> list[Commit]:
         """Every position that was stored for the groups, whoever stored it, the latest last.
@@ -57,7 +64,8 @@ class ClusterReader:
             if stored is not None and stored[0] in groups:
                 group, topic, number, offset = stored
                 at = message.timestamp()[1] / 1000
-                commits.append(Commit(group, Partition(topic, number), offset, self._cluster, at))
+                place = self._names.place(self._cluster, topic, number)
+                commits.append(Commit(group, place, offset, self._cluster, at))
         return sorted(commits, key=lambda commit: commit.at)
 
     def _all(self, topics: Sequence[str], expect: Callable[[Partition], None]) -> Iterator[Message]:

@@ -29,18 +29,20 @@ class Agreed:
     people: Sequence[str]
 
 
-def topic_ids(settings: Mapping[str, Mapping[str, str]], *, prefix: str) -> dict[str, dict[str, str]]:
-    """Ask every cluster for the ids of the topics of a prefix.
+def topic_ids(settings: Mapping[str, Mapping[str, str]], *, prefixes: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Ask every cluster for the ids of the topics of some prefixes.
 
     :raises LabError: one does not answer
     """
-    return {cluster: _ids_on(cluster, each, prefix) for cluster, each in settings.items()}
+    return {cluster: _ids_on(cluster, each, prefixes) for cluster, each in settings.items()}
 
 
-def _ids_on(cluster: str, settings: Mapping[str, str], prefix: str) -> dict[str, str]:
+def _ids_on(cluster: str, settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
     with AdminClient({**settings, "client.id": "invariants", "log_level": 2}) as client:
         try:
-            names = sorted(name for name in client.list_topics(timeout=_CALL_SECONDS).topics if name.startswith(prefix))
+            names = sorted(
+                name for name in client.list_topics(timeout=_CALL_SECONDS).topics if name.startswith(prefixes)
+            )
             futures = client.describe_topics(TopicCollection(names), request_timeout=_CALL_SECONDS) if names else {}
             return {name: _as_told(future.result(_CALL_SECONDS).topic_id) for name, future in futures.items()}
         except KafkaException as error:

@@ -7,6 +7,7 @@ once and whole; and nothing else may be in it but records whose outcome their ap
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.invariants.copies import first_hand
@@ -28,9 +29,9 @@ class LossCheck:
 
 def check_losses(observation: Observation, *, active: str, left: LostCluster) -> LossCheck:
     """Compare what is missing with the list."""
-    there = first_hand(observation.logs.get(active, {}))
+    there = first_hand(left.late.there if left.late else observation.logs.get(active, {}))
     listed = Counter(each.record for each in observation.stranded if each.record is not None)
-    missing = [write for write in observation.writes if not there[write.record]]
+    missing = [write for write in _writes(observation, left) if not there[write.record]]
     unlisted = [write for write in missing if not listed[write.record]]
     acknowledged = Counter(write.record for write in observation.writes)
     too_many = [
@@ -44,7 +45,7 @@ def check_losses(observation: Observation, *, active: str, left: LostCluster) ->
         real=len(missing),
         stranded=len(observation.stranded),
         own=sum(each.record is None for each in observation.stranded),
-        rescued=_rescued(observation, active),
+        rescued=_rescued(observation, active, left),
         window_records=len(window(observation, left)),
         window_seconds=round(left.fenced - left.reachable, 3),
     )
@@ -52,7 +53,19 @@ def check_losses(observation: Observation, *, active: str, left: LostCluster) ->
     return LossCheck(finding, figures, tuple(write for write in missing if write.at < left.since))
 
 
-def _rescued(observation: Observation, active: str) -> int:
+def _writes(observation: Observation, left: LostCluster) -> Sequence[Write]:
+    """Return the writes that may be missing: of late records, what the lost cluster took before they were let in."""
+    if left.late is None:
+        return observation.writes
+    return [each for each in observation.writes if each.cluster == left.cluster and each.at <= left.fenced]
+
+
+def _rescued(observation: Observation, active: str, left: LostCluster) -> int:
+    """Count what was published again from the list, or has arrived late."""
+    if left.late is not None:
+        now = first_hand(observation.logs.get(left.late.cluster, {}))
+        now.subtract(first_hand(left.late.there))
+        return sum(now[each.record] > 0 for each in observation.stranded if each.record is not None)
     logs = observation.logs.get(active, {}).values()
     return sum(each.rescued for log in logs for each in log)
 

@@ -41,13 +41,22 @@ class RecordId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Partition:
-    """A partition, which has the same name on every cluster."""
+    """A partition, which is called the same here on every cluster.
+
+    :param origin: the cluster whose applications write it, where each one writes a log of its own; else empty
+    """
 
     topic: str
     number: int
+    origin: str = ""
+
+    @property
+    def of_any(self) -> Partition:
+        """The partition as applications know it, which write it on whichever cluster is active."""
+        return replace(self, origin="")
 
     def __str__(self) -> str:
-        return f"{self.topic}-{self.number}"
+        return f"{self.origin}.{self.topic}-{self.number}" if self.origin else f"{self.topic}-{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,20 @@ class StrandedRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class LateRecords:
+    """What both clusters held before the records that only a lost one held were let in, into copies of other names.
+
+    :param cluster: where they arrive
+    :param there: what it held before the lost one could be reached again
+    :param origin: what the lost one held when it was fenced
+    """
+
+    cluster: str
+    there: Logs
+    origin: Logs
+
+
+@dataclass(frozen=True, slots=True)
 class LostCluster:
     """The old cluster after a disaster: it had no fence, and it came back.
 
@@ -105,6 +128,7 @@ class LostCluster:
     :param fenced: when it was proven to refuse writes
     :param within: how many seconds its fence may take from when it could be reached
     :param predicted_loss: how many records the approval said would be lost at least; ``None`` if it said nothing
+    :param late: what was there before its own records were let in; ``None`` if none are
     """
 
     cluster: str
@@ -113,6 +137,7 @@ class LostCluster:
     fenced: float
     within: float
     predicted_loss: int | None = None
+    late: LateRecords | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,9 +125,10 @@ def _switch(observation: Observation, old: ActivePeriod, new: ActivePeriod, *, u
     first = _first_by_partition(observation.writes, new, until=until)
     last: dict[Partition, float] = {}
     for write in observation.writes:
-        before = write.at <= first.get(write.partition, until)
+        place = write.partition.of_any
+        before = write.at <= first.get(place, until)
         if write.cluster == old.cluster and old.since <= write.at and before:
-            last[write.partition] = max(write.at, last.get(write.partition, write.at))
+            last[place] = max(write.at, last.get(place, write.at))
     silent = [f"no write of {each} was acknowledged on {new.cluster}" for each in sorted(last) if each not in first]
     gaps = {each: first[each] - last[each] for each in last if each in first}
     longest = max(gaps, key=lambda each: gaps[each], default=None)
@@ -149,7 +150,8 @@ def _first_by_partition(writes: Iterable[Write], period: ActivePeriod, *, until:
     first: dict[Partition, float] = {}
     for write in writes:
         if write.cluster == period.cluster and period.since <= write.at < until:
-            first[write.partition] = min(write.at, first.get(write.partition, write.at))
+            place = write.partition.of_any
+            first[place] = min(write.at, first.get(place, write.at))
     return first
 
 

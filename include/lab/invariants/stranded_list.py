@@ -6,7 +6,7 @@ The files are read as anybody could read them: JSON that names Parquet files of 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,14 @@ from lab.traffic.records import fingerprint, identify
 Range = tuple[int, int]
 
 
-def stranded(folder: Path, content_key: str) -> list[StrandedRecord]:
+def stranded(
+    folder: Path, content_key: str, location: Callable[[str, int], Partition] = Partition
+) -> list[StrandedRecord]:
     """Read the list of stranded records.
 
     :param folder: of the list of one run
     :param content_key: what an encrypted list is opened with
+    :param location: which partition it is, by topic and number on the lost cluster
     :raises LabError: there is no list, or it cannot be read
     """
     import pyarrow.parquet as parquet
@@ -34,7 +37,7 @@ def stranded(folder: Path, content_key: str) -> list[StrandedRecord]:
         rows = [opened(row) for file in files for row in parquet.read_table(file).to_pylist()]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LabError(f"the list of stranded records in {folder} cannot be read: {error!r}") from error
-    return [_stranded(row) for row in rows]
+    return [_stranded(row, location(row["topic"], row["partition"])) for row in rows]
 
 
 def without(logs: Logs, quarantine: Mapping[Partition, Sequence[Range]]) -> Logs:
@@ -63,8 +66,7 @@ def _outside(log: Sequence[LogRecord], ranges: Sequence[Range]) -> tuple[LogReco
     return tuple(each for each in log if not any(first <= each.offset < after for first, after in ranges))
 
 
-def _stranded(row: Mapping[str, Any]) -> StrandedRecord:
-    partition = Partition(row["topic"], row["partition"])
+def _stranded(row: Mapping[str, Any], partition: Partition) -> StrandedRecord:
     who = identify((header["key"], header["value"]) for header in row["headers"] or ())
     if who is None:
         return StrandedRecord(partition, row["offset"], None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -26,6 +26,8 @@ REFUSALS = frozenset(
 CALL_SECONDS = 5.0
 #: After so much silence a reader asks whether its cluster is still there: a client reads on for ever from a dead one.
 SILENCE_SECONDS = 3.0
+#: Within so many milliseconds a reader finds a topic that its pattern takes.
+FOUND_MS = 2000
 
 
 class Ended(Exception):
@@ -135,6 +137,11 @@ class LivenessCheck:
             except KafkaException as error:
                 raise ended_by(error) from error
         self._heard = self.now()
+
+
+def finding(topics: Iterable[str]) -> dict[str, Any]:
+    """Settings of a reader that subscribes to these topics, patterns among them."""
+    return {"topic.metadata.refresh.interval.ms": FOUND_MS} if any(each.startswith("^") for each in topics) else {}
 
 
 def check(error: KafkaError | None) -> None:

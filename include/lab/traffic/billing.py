@@ -11,7 +11,15 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from lab.traffic.application import CALL_SECONDS, SILENCE_SECONDS, Application, LivenessCheck, check, ended_by
+from lab.traffic.application import (
+    CALL_SECONDS,
+    SILENCE_SECONDS,
+    Application,
+    LivenessCheck,
+    check,
+    ended_by,
+    finding,
+)
 from lab.traffic.logbook import Event, read_back
 from lab.traffic.payments import TOPIC as PAYMENTS
 from lab.traffic.records import headers, identify
@@ -26,10 +34,15 @@ ABORT_EVERY = 9
 
 
 class Billing:
-    """One incarnation of the application."""
+    """One incarnation of the application.
 
-    def __init__(self, application: Application) -> None:
+    :param application: what it was given
+    :param reads: the topic that it settles, or a pattern
+    """
+
+    def __init__(self, application: Application, reads: str) -> None:
         self._app = application
+        self._reads = reads
         last = next(iter(read_back(application.log.path, until=_is_sent)), {})
         self._sequence = int(last["sequences"][1]) + 1 if _is_sent(last) else 0
         self._transaction = int(last["transaction"]) + 1 if _is_sent(last) else 0
@@ -45,6 +58,7 @@ class Billing:
                     "auto.offset.reset": "earliest",
                     "fetch.wait.max.ms": 50,  # batches, as it settles in batches anyway
                     "fetch.min.bytes": 65536,
+                    **finding([reads]),
                 }
             )
         )
@@ -59,7 +73,7 @@ class Billing:
             "start", role="settler", cluster=self._app.access.cluster, topic=TOPIC, input=PAYMENTS, group=GROUP
         )
         try:
-            self._consumer.subscribe([PAYMENTS])
+            self._consumer.subscribe([self._reads])
             self._producer = self._ready_producer()
             presence = LivenessCheck(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
             while not self._app.stopping():
@@ -106,9 +120,9 @@ class Billing:
         self._producer.begin_transaction()
         for sequence, payment in enumerate(batch, start=first):
             self._produce(sequence, payment)
-        positions = {each.partition(): (each.offset() or 0) + 1 for each in batch}
+        positions = {_place(each): (each.offset() or 0) + 1 for each in batch}
         self._producer.send_offsets_to_transaction(
-            [TopicPartition(PAYMENTS, partition, offset) for partition, offset in positions.items()],
+            [TopicPartition(*place, offset) for place, offset in positions.items()],
             self._consumer.consumer_group_metadata(),
             CALL_SECONDS,
         )
@@ -125,12 +139,12 @@ class Billing:
         self._producer.flush(CALL_SECONDS)
         self._producer.abort_transaction(CALL_SECONDS)
         self._app.log.write("aborted", transaction=number)
-        back: dict[int, int] = {}
+        back: dict[tuple[str, int], int] = {}
         for each in batch:
-            partition, offset = each.partition() or 0, each.offset() or 0
-            back[partition] = min(offset, back.get(partition, offset))
-        for partition, offset in back.items():
-            self._consumer.seek(TopicPartition(PAYMENTS, partition, offset))
+            place, offset = _place(each), each.offset() or 0
+            back[place] = min(offset, back.get(place, offset))
+        for place, offset in back.items():
+            self._consumer.seek(TopicPartition(*place, offset))
 
     def _produce(self, sequence: int, payment: Message) -> None:
         time_ms = int(self._app.now() * 1000)
@@ -155,11 +169,17 @@ def _is_sent(event: Event) -> bool:
     return event.get("event") == "sent"
 
 
-def _input(payment: Message) -> tuple[int, int, str | None, int]:
+def _place(payment: Message) -> tuple[str, int]:
+    return payment.topic() or "", payment.partition() or 0
+
+
+def _input(payment: Message) -> tuple[int, int, str | None, int, str]:
     who = identify(payment.headers())
+    topic, number = _place(payment)
     return (
-        payment.partition() or 0,
+        number,
         payment.offset() or 0,
         who.application if who else None,
         who.sequence if who else -1,
+        topic,
     )

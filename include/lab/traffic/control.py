@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError
-from lab.layout import PROJECT
+from lab.layout import NAMING, PROJECT
 from lab.processes import Command
 from lab.traffic.app_supervisor import GRACE_SECONDS
 from lab.traffic.fleet import fleet
@@ -127,5 +127,6 @@ class Traffic:
         argv = [sys.executable, "-m", "lab.traffic", "--home", str(self._lab.home.root), "--logs", str(self.logs)]
         argv += ["--payments-per-second", str(self._rates.payments_per_second)]
         argv += ["--slow-per-second", str(self._rates.slow_per_second)]
+        argv += [] if self._lab.settings.naming == NAMING else ["--copies"]
         environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT / "include"), "PYTHONUNBUFFERED": "1"}
         return Command(name=NAME, argv=tuple(argv), environ=environ, folder=self.logs, grace_seconds=2 * GRACE_SECONDS)

@@ -12,6 +12,7 @@ from lab.traffic.billing import Billing
 from lab.traffic.payments import Payments
 from lab.traffic.rates import Rates
 from lab.traffic.readers import Commits, Habit, ReadingApp
+from lab.traffic.records import under_any_name
 
 PAYMENTS, BILLING = "payments", "billing"
 
@@ -32,25 +33,32 @@ class AppSpec:
     group: str | None = None
 
 
-def habits(rates: Rates) -> tuple[Habit, ...]:
-    """The groups that only read."""
-    both = (payments.TOPIC, billing.TOPIC)
+def habits(rates: Rates, called: Callable[[str], str] = str) -> tuple[Habit, ...]:
+    """The groups that only read.
+
+    :param called: what a group subscribes to for a topic
+    """
+    both = paid, billed = called(payments.TOPIC), called(billing.TOPIC)
     return (
         Habit("orders-head", both, Commits.ALL),
-        Habit("orders-slow", (payments.TOPIC,), Commits.ALL, per_second=rates.slow_per_second),
+        Habit("orders-slow", (paid,), Commits.ALL, per_second=rates.slow_per_second),
         Habit("orders-gaps", both, Commits.GAPS),
-        Habit("orders-reader", (billing.TOPIC,), Commits.NEVER, per_second=rates.again_per_second),
+        Habit("orders-reader", (billed,), Commits.NEVER, per_second=rates.again_per_second),
     )
 
 
-def fleet(rates: Rates) -> Mapping[str, AppSpec]:
-    """Every application by name."""
+def fleet(rates: Rates, *, copies: bool = False) -> Mapping[str, AppSpec]:
+    """Every application by name.
+
+    :param copies: whether they read the copies of topics, too, which have other names
+    """
+    called = under_any_name if copies else str
 
     def pay(application: Application) -> None:
         Payments(application, per_second=rates.payments_per_second).run()
 
     def bill(application: Application) -> None:
-        Billing(application).run()
+        Billing(application, called(payments.TOPIC)).run()
 
     def reading(habit: Habit) -> Callable[[Application], None]:
         return lambda application: ReadingApp(application, habit).run()
@@ -58,7 +66,7 @@ def fleet(rates: Rates) -> Mapping[str, AppSpec]:
     jobs = [
         AppSpec(PAYMENTS, ORDERS_APP, pay, writes=payments.TOPIC),
         AppSpec(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
-        *(AppSpec(habit.group, ORDERS_APP, reading(habit), group=habit.group) for habit in habits(rates)),
+        *(AppSpec(habit.group, ORDERS_APP, reading(habit), group=habit.group) for habit in habits(rates, called)),
     ]
     return {job.name: job for job in jobs}
 

@@ -10,7 +10,16 @@ from enum import StrEnum
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from lab.traffic.application import CALL_SECONDS, SILENCE_SECONDS, Application, Ended, LivenessCheck, check, ended_by
+from lab.traffic.application import (
+    CALL_SECONDS,
+    SILENCE_SECONDS,
+    Application,
+    Ended,
+    LivenessCheck,
+    check,
+    ended_by,
+    finding,
+)
 from lab.traffic.records import identify
 
 HELD_BACK = (1, 40, 1, 400, 1500)  # how many processed records a commit with gaps leaves out, by partition
@@ -30,6 +39,7 @@ class Commits(StrEnum):
 class Habit:
     """How a group reads and commits.
 
+    :param topics: their names, or patterns
     :param per_second: the most records that it processes in a second; ``None`` for as many as come
     """
 
@@ -64,6 +74,7 @@ class ReadingApp:
                     "fetch.wait.max.ms": 100,  # in batches: no application fetches each record by itself
                     "fetch.min.bytes": 65536,
                     "queued.max.messages.kbytes": 4096 if habit.per_second is None else 64,
+                    **finding(habit.topics),
                 }
             )
         )

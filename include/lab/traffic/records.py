@@ -5,12 +5,18 @@ The headers name the application and its sequence number and carry a fingerprint
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 APPLICATION, SEQUENCE, FINGERPRINT = "application", "sequence", "fingerprint"
 Headers = Sequence[tuple[str, bytes | None]]
+
+
+def under_any_name(topic: str) -> str:
+    """What to subscribe to for a topic, and for its copies that have the name of their cluster before it."""
+    return rf"^(.*\.)?{re.escape(topic)}$"
 
 
 @dataclass(frozen=True, slots=True)

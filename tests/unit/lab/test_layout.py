@@ -75,6 +75,9 @@ def test_a_lab_keeps_what_it_was_made_with(tmp_path: Path) -> None:
     three.write(home)
     assert chosen_settings(home, port_base=None, brokers=None) == three
     assert chosen_settings(home, port_base=None, brokers=None, clusters=3, flows=three.flows) == three
+    named = chosen_settings(Home(tmp_path / "named"), port_base=None, brokers=None, naming="default")
+    named.write(home)
+    assert chosen_settings(home, port_base=None, brokers=None) == named
 
 
 def test_another_number_of_brokers_is_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -90,6 +93,8 @@ def test_other_clusters_or_flows_than_the_lab_was_made_with_are_refused_with_the
     assert chosen_settings(home, port_base=None, brokers=None, clusters=2).clusters == 2
     with pytest.raises(LabError, match="was made with 2 clusters, not 3: run `down --delete` first, or choose another"):
         chosen_settings(home, port_base=None, brokers=None, clusters=3)
+    with pytest.raises(LabError, match="was made with identity naming of copies, not default: run `down --delete`"):
+        chosen_settings(home, port_base=None, brokers=None, naming="default")
     with pytest.raises(LabError, match="made with the flows east → west, west → east, not east → west: run"):
         chosen_settings(home, port_base=None, brokers=None, flows=(("east", "west"),))
 
@@ -136,6 +141,16 @@ def test_the_topology_of_a_lab_declares_each_of_its_clusters(tmp_path: Path) -> 
     assert (south.connect, south.connections.audit) == ("connect_south", "kafka_south_audit")
     assert south.replicator.bootstrap_servers == lab.cluster("south").bootstrap(lab.settings)
     assert found.group("orders").clusters == lab.settings.names
+
+
+def test_the_topology_of_a_lab_whose_copies_have_other_names_says_so(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, naming="default", environ={})
+    topology_file.write(lab.home, lab.settings)
+    group = load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ).group("orders")
+    naming = group.naming("east", "west")
+    assert naming is not None
+    assert naming.copy_of("orders.payments") == "east.orders.payments"
+    assert group.drill is None
 
 
 def test_a_lab_of_two_has_the_projects_own_topology(tmp_path: Path) -> None:

@@ -73,6 +73,13 @@ def test_the_replicator_has_rights_on_the_clusters_own_worker_and_on_the_syncs_o
     assert not [name for _, name in on_west if "{" in name or name.startswith("connect-east")]
 
 
+def test_where_copies_have_other_names_applications_may_read_them_and_nothing_else() -> None:
+    more = frozenset(allowed_on(EAST, FLOWS, naming="default")) - ON_EAST
+    assert {a.name for a in more} == {"west.orders."}
+    assert {a.operation for a in more if who(a) in APPLICATIONS} == {AclOperation.READ, AclOperation.DESCRIBE}
+    assert {who(a) for a in more if a.operation in (AclOperation.WRITE, AclOperation.ALL)} <= {PROBE, REPLICATOR}
+
+
 def test_the_replicator_may_keep_the_checkpoints_of_each_flow_that_ends_on_a_cluster() -> None:
     flows = (("east", "west"), ("west", "east"), ("east", "north"), ("north", "east"))
     found = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.traffic.records import Identity, fingerprint, headers, identify
+from lab.traffic.records import Identity, fingerprint, headers, identify, under_any_name
 
 FIELD = st.none() | st.binary(max_size=6)
 
@@ -36,3 +39,17 @@ def test_different_fields_have_different_fingerprints(
 
 def test_another_time_is_another_fingerprint() -> None:
     assert fingerprint(b"k", b"v", 1) != fingerprint(b"k", b"v", 2)
+
+
+@pytest.mark.parametrize(
+    ("topic", "taken"),
+    [
+        ("orders.payments", True),
+        ("east.orders.payments", True),
+        ("orders.payments2", False),
+        ("orders-payments", False),
+        ("eastorders.payments", False),
+    ],
+)
+def test_one_pattern_takes_a_topic_and_its_copies(topic: str, taken: bool) -> None:
+    assert bool(re.match(under_any_name("orders.payments"), topic)) is taken

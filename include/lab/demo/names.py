@@ -1,0 +1,92 @@
+"""Copies with other names: a group moves to the target's own topics, and what a lost cluster alone held arrives late.
+
+The topology of the lab says ``naming: default``, which is MirrorMaker's own policy; the applications subscribe to both
+names. A planned failover, the loss of the active cluster, its return and the way back follow one another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from math import inf
+from types import MappingProxyType
+
+from lab.demo.airflow_rest import AirflowApi
+from lab.demo.disaster import FAILBACK, DisasterRehearsal, measured_before
+from lab.demo.failover_run import FailoverRun, FailoverRunner, RunParameters
+from lab.demo.run_evidence import RunEvidence
+from lab.demo.standbys import StandbysRehearsal
+from lab.demo.switch_times import PLANNED
+from lab.invariants.continued import Handover, check_continued
+from lab.invariants.late import check_late
+from lab.invariants.model import InvariantResult, LateRecords, Logs, Observation
+
+
+class NamesRehearsal(StandbysRehearsal, DisasterRehearsal):
+    """Runs the demonstration of copies with other names in one lab."""
+
+    _there: Logs = MappingProxyType({})
+
+    def _fail_over(
+        self, operator: AirflowApi, approvers: Sequence[AirflowApi]
+    ) -> tuple[tuple[FailoverRun, ...], str | None]:
+        """Move the group once by plan, so that it has read and written under both names, and then lose its cluster."""
+        source = self._active()
+        first = self._move(
+            self._runner(operator, approvers), source=source, target=self._target(source), why="to its own topics"
+        )
+        if not first.through:
+            return (first,), None
+        self._after_a_move(operator, first)
+        time.sleep(self._wishes.warm_up_seconds)
+        runs, sabotage = super()._fail_over(operator, approvers)
+        return (first, *runs), sabotage
+
+    def _after_a_move(self, operator: AirflowApi, run: FailoverRun) -> None:
+        """After a disaster there is no standby to wait for."""
+        if run.verb == PLANNED:
+            super()._after_a_move(operator, run)
+
+    @contextmanager
+    def _lost(self, source: str) -> Iterator[None]:
+        """Lose a cluster with records that were not copied."""
+        self._stop_flow(source, target := self._target(source))
+        self._did(f"nothing is copied from {source} to {target} any more")
+        time.sleep(self._wishes.settle_seconds)
+        with super()._lost(source):
+            yield
+
+    def _welcome(self, run: FailoverRun) -> None:
+        """Keep what the active cluster holds before anything can arrive on it."""
+        self._there = self._logs_of(run.target)
+        super()._welcome(run)
+
+    def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
+        """Let the late records arrive, once their list is approved."""
+        self._say(f"Failback: what {left.source} alone holds arrives late on {left.target}, once that is approved")
+        if self._left is not None:
+            late = LateRecords(left.target, self._there, self._logs_of(left.source))
+            self._left = replace(self._left, late=late)
+        return runner.run(RunParameters(left.target, left.source, dag=FAILBACK, moves=False))
+
+    def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
+        """Check as of other disasters, and late records and consumer groups in detail."""
+        late = () if self._left is None else (check_late(observation, self._left),)
+        return (*super()._keeping(observation, runs), *late, check_continued(observation, handovers(runs)))
+
+
+def handovers(runs: Sequence[FailoverRun]) -> list[Handover]:
+    """Return the moves among some runs, with what each one said that groups read again."""
+    moves = [(run, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at]
+    ends = [since for _, since in moves[1:]]
+    return [
+        Handover(run.source, run.target, since, until, None if run.verb == PLANNED else said_again(run.evidence))
+        for (run, since), until in zip(moves, [*ends, inf], strict=True)
+    ]
+
+
+def said_again(evidence: RunEvidence) -> dict[str, int | None]:
+    """Return how many records each group reads again at most, as the approvers were shown; ``None``: not known."""
+    return {row["group"]: row["redelivered_at_most"] for row in measured_before(evidence).get("groups", ())}
