@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -62,6 +62,35 @@ def measured(kept: DataFrame) -> DataFrame:
         "(sum, header) -> sum + octet_length(header.key) + coalesce(octet_length(header.value), 0)), 0)"
     )
     return kept.select("topic", "partition", "timestamp", "key", f.expr(length).cast("long").alias("size"))
+
+
+def keys_written(records: DataFrame, key: DataFrame | None) -> DataFrame:
+    """Return the topic and key of each record that has one, each pair once.
+
+    :param key: the content key, where keys of kept records are compared by a digest that is made with it
+    """
+    found = records.where("key is not null").select("topic", "key").distinct()
+    if key is None:
+        return found
+    return found.crossJoin(f.broadcast(key)).select("topic", f.expr("sha2(concat(content_key, key), 256)").alias("key"))
+
+
+def late(kept: DataFrame, *, written: DataFrame, kept_from_ms: Mapping[str, int]) -> DataFrame:
+    """Return, by topic and partition, how many records have a key that was written since, and how many are too old.
+
+    :param kept: with topic, partition, timestamp and key
+    :param written: topic and key, each pair once
+    :param kept_from_ms: by topic, the time of the oldest record that would be kept
+    """
+    first = f.create_map(*(f.lit(each) for pair in kept_from_ms.items() for each in pair)) if kept_from_ms else None
+    oldest = f.lit(None) if first is None else first[f.col("topic")]
+    # What was erased has no time, and is not judged by it.
+    outdated = f.coalesce((f.col("timestamp") > 0) & (f.col("timestamp") < oldest), f.lit(False))
+    return (
+        kept.join(written.withColumn("again", f.lit(1)), ["topic", "key"], "left")
+        .groupBy("topic", "partition")
+        .agg(f.count("again").alias("written_since"), f.sum(outdated.cast("long")).alias("outdated"))
+    )
 
 
 def counted(kept: DataFrame) -> DataFrame:

@@ -42,6 +42,10 @@ class StrandedPartition:
     :param keys: how many different keys they have; records without a key do not count
     :param missing: records of the active cluster from before the failover that the old cluster no longer holds
     :param expired: offsets after those known to be copied that the old cluster had deleted before it was listed
+    :param written_since: how many of the records have a key that was written on the active cluster since, to any
+        partition of the applications' own topic there; ``None`` where a copy has the name of its original
+    :param outdated: how many are older than what the topic's copy keeps, and would be deleted there; see
+        ``written_since``
     """
 
     topic: str
@@ -58,6 +62,8 @@ class StrandedPartition:
     newest_ms: int | None = None
     missing: int = 0
     expired: int = field(default=0, metadata=stored(omitted=True))
+    written_since: int | None = field(default=None, metadata=stored(omitted=True))
+    outdated: int | None = field(default=None, metadata=stored(omitted=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,28 @@ class StrandedList(StoredDocument):
         where = [each for each in self.partitions if each.records]
         shown = ", ".join(f"{each.topic}-{each.partition} ({each.records})" for each in where[:5])
         more = f" and {len(where) - 5} more" if len(where) > 5 else ""
-        return f"{self.records} records of {self.old} were never copied to {self.new}: {shown}{more}{lost}{gone}"
+        since = "".join(f"; {said}" for said in self.of_arriving_late())
+        return f"{self.records} records of {self.old} were never copied to {self.new}: {shown}{more}{since}{lost}{gone}"
+
+    def of_arriving_late(self) -> tuple[str, ...]:
+        """Return what to know before these records arrive in copies of their own, as clauses; empty where they cannot.
+
+        *Since* is since the failover, and as far as the active cluster still has it.
+        """
+        found = [each for each in self.partitions if each.written_since is not None]
+        if not found:
+            return ()
+        written, outdated = sum(each.written_since or 0 for each in found), sum(each.outdated or 0 for each in found)
+        keyed = (
+            f"{written} of them have keys that were"
+            if written > 1
+            else f"{written or 'none'} of them has a key that was"
+        )
+        said = f"{keyed} written on {self.new} since"
+        if not outdated:
+            return (said,)
+        old = f"{outdated} of them {'are' if outdated > 1 else 'is'} older"
+        return said, f"{old} than what their copies on {self.new} keep, and would be deleted there"
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the ends of the old cluster's logs, by topic and number of the partition."""

@@ -277,6 +277,8 @@ REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
                 Column("The oldest", "oldest_ms", "ms"),
                 Column("The newest", "newest_ms", "ms"),
                 Column("Missing", "missing", rare=True),
+                Column("Key written since", "written_since", rare=True),
+                Column("Too old for the copy", "outdated", rare=True),
             ),
         ),
         MadeTable("Topics that the old cluster no longer has", "gone", (Column("Topic", "value"),)),

@@ -12,13 +12,15 @@ from kafka_dr.audit.copies import stamped_topics
 from kafka_dr.audit.kept_frontier import FileFrontierStore
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
-from kafka_dr.clusters.renamed import FlowCluster
+from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register import Register, highest
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_since
 from kafka_dr.register.flow_seed import all_seeds, newest
 from kafka_dr.register.port import History
+from kafka_dr.register.quarantine import by_partition, quarantined
 from kafka_dr.register.roles import Role
 from kafka_dr.topology.model import ProtectionGroup
 
@@ -48,6 +50,7 @@ class StrandedPartitionPlan:
     :param position: what the flow said: next to be copied
     :param expired: how many offsets the old cluster deleted after the one at which comparing had to begin
     :param copies_expired: whether the active cluster deleted copies after that offset
+    :param quarantined: what an earlier failback has left where it is: the offsets, and next after the last
     """
 
     old: OffsetRange
@@ -56,6 +59,7 @@ class StrandedPartitionPlan:
     position: int
     expired: int
     copies_expired: bool
+    quarantined: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +75,23 @@ class OtherStandby:
 
 
 @dataclass(frozen=True, slots=True)
+class Arriving:
+    """What the active cluster holds, and keeps, next to the copies in which records would arrive late.
+
+    :param written: what applications have written there since the failover, to topics of the same names
+    :param kept_from_ms: by topic, the time of the oldest record that its copy keeps; a topic that keeps all is left out
+    """
+
+    written: Mapping[TopicPartition, OffsetRange]
+    kept_from_ms: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class StrandedPlan:
     """All partitions that the old cluster has.
 
     :param copies: by topic, what the active cluster calls its copy, where that is another name
+    :param arriving: what to count of records that would arrive late in such a copy; ``None`` if there are none
     """
 
     abandoned_group: AbandonedGroup
@@ -87,6 +104,7 @@ class StrandedPlan:
     partitions: Mapping[TopicPartition, StrandedPartitionPlan]
     others: Mapping[str, OtherStandby] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
+    arriving: Arriving | None = None
 
     def as_list(self, partitions: Iterable[StrandedPartition] | None = None) -> StrandedList:
         """Return the list that this plan leads to.
@@ -168,6 +186,8 @@ def plan(
     new_starts, new_ends = new.topics.log_starts(new_held), new.topics.last_stable_offsets(new_held)
     switched = left.abandonment.new_ends
     compacted = compacted_topics(*configs)
+    ids = {name: topic.topic_id for name, topic in on_old.items()}
+    given_up = by_partition(quarantined(left.history, old.name, ids))
     partitions = {}
     for p, end in ends.items():
         begin, copied = begins.get(p, (0, 0))
@@ -185,12 +205,13 @@ def plan(
             positions.get(p, 0),
             expired=max(0, starts[p] - begin),
             copies_expired=copied < min(new_starts.get(p, 0), until),
+            quarantined=tuple((each.start, each.end) for each in given_up.get(p, ())),
         )
     return StrandedPlan(
         abandoned_group=left,
         at=now,
         cluster_ids={cluster.name: cluster.topics.identity().cluster_id for cluster in (old, new)},
-        topic_ids={name: topic.topic_id for name, topic in on_old.items()},
+        topic_ids=ids,
         compacted=frozenset(compacted),
         restamped=frozenset[str]().union(*map(stamped_topics, configs[1:])),
         # A standby may never have had them.
@@ -198,7 +219,35 @@ def plan(
         partitions=partitions,
         others={name: _other(*found, partitions) for name, found in further.items()},
         copies=_names_of_copies(group, old.name, new.name, on_old),
+        arriving=_arriving(group, left, new.plain, configs[1], now) if isinstance(new, RenamedCluster) else None,
     )
+
+
+def _arriving(
+    group: ProtectionGroup,
+    left: AbandonedGroup,
+    active: KafkaCluster,
+    copies: Mapping[str, Mapping[str, str]],
+    now: datetime,
+) -> Arriving:
+    """Resolve what late records are held against.
+
+    :param active: under its own names
+    :param copies: settings of the copies, by topic
+    """
+    at_failover = positions_from_json(left.history[left.abandonment.run]["target_ends"]["ends"])
+    topics = _owned(group, active)
+    own = [p for name, topic in topics.items() if name != group.canary_topic for p in topic.partitions]
+    starts, ends = active.topics.log_starts(own), active.topics.last_stable_offsets(own)
+    begins = {p: max(starts[p], at_failover.get(p, 0)) for p in own}
+    written = {p: OffsetRange(begin, ends[p]) for p, begin in begins.items() if begin < ends[p]}
+    keeps = {name: int(config.get("retention.ms", -1)) for name, config in copies.items() if _deletes(config)}
+    now_ms = int(now.timestamp() * 1000)
+    return Arriving(written, {name: now_ms - keep for name, keep in keeps.items() if keep >= 0})
+
+
+def _deletes(config: Mapping[str, str]) -> bool:
+    return "delete" in config.get("cleanup.policy", "")
 
 
 def _names_of_copies(group: ProtectionGroup, old: str, new: str, topics: Iterable[str]) -> dict[str, str]:

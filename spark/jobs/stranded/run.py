@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,20 +13,31 @@ from pyspark.sql import DataFrame, SparkSession
 from copy_audit.fingerprints import Fingerprints
 from copy_audit.stranding import Stranding, StrandingInput, strand, without_held
 from jobs.fingerprint_log import FingerprintLog, FlowEnd
-from jobs.stranded.plan import StrandedPartitionPlan, StrandedPlan
+from jobs.stranded.plan import Arriving, StrandedPartitionPlan, StrandedPlan
 from kafka_dr.audit.content_keys import ContentKeys
 from kafka_dr.audit.erasure import Erasure
 from kafka_dr.audit.stranded import ENCRYPTED_VERSION, HeldElsewhere, StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.clusters.renamed import FlowCluster
+from kafka_dr.clusters.renamed import FlowCluster, RenamedCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr_spark.encrypted_records import decrypted, encrypted, key_relation
 from kafka_dr_spark.fingerprints import Special
 from kafka_dr_spark.kafka_ranges import read_ranges
-from kafka_dr_spark.stranded_records import counted, measured, whole, within, without_erased
+from kafka_dr_spark.stranded_records import (
+    counted,
+    keys_written,
+    late,
+    measured,
+    whole,
+    within,
+    without_erased,
+)
 
 _NOTHING = Fingerprints.joined([])
+#: What Spark counts of what is kept, by the names of the fields of a partition.
+_OF_KEPT = ("keys", "size", "oldest_ms", "newest_ms")
+_OF_LATE = ("written_since", "outdated")
 
 
 def find(
@@ -66,7 +77,10 @@ def find(
             about = [(e.topic, e.key_sha256) for e in erasures]
             records = without_erased(records, left_by=left_by, erasures=about)
         key = key_relation(session, keys.content_key(encryption)) if keys is not None and encryption else None
-        partitions = _keep(session, partitions, records, f"{uri}/{folder}", key=key)
+        opened = _keep(session, records, f"{uri}/{folder}", key=key)
+        partitions = _measured(partitions, counted(opened))
+        if planned.arriving is not None and isinstance(new, RenamedCluster):
+            partitions = _with(partitions, _late(session, opened, planned.arriving, new.plain, partitions, key=key))
         files = _files(session, f"{uri}/{folder}", below=folder)
     watch.lap("keep")
     found_list = replace(planned.as_list(partitions), files=files, seconds=watch.total(), elsewhere=elsewhere)
@@ -149,7 +163,7 @@ def _stranded(log: FingerprintLog, name: str, planned: StrandedPlan) -> dict[Top
             switch = int(np.searchsorted(copies.offsets, each.new.end))
             given = StrandingInput(
                 p.partition,
-                on_old.get(p, _NOTHING),
+                on_old.get(p, _NOTHING).without(each.quarantined),
                 copies.at(np.arange(switch)),
                 copies.at(np.arange(switch, len(copies))),
                 begins=each.old.start,
@@ -194,21 +208,48 @@ def _wanted(session: SparkSession, partitions: list[StrandedPartition], old: Kaf
     return records
 
 
-def _keep(
-    session: SparkSession,
-    partitions: list[StrandedPartition],
-    records: DataFrame,
-    folder: str,
-    *,
-    key: DataFrame | None,
-) -> list[StrandedPartition]:
-    """Write records, encrypted if there is a key, and count what was written, opened again."""
+def _keep(session: SparkSession, records: DataFrame, folder: str, *, key: DataFrame | None) -> DataFrame:
+    """Write records, encrypted if there is a key, and return what was written, opened again."""
     written = records if key is None else encrypted(records, key)
     written.write.mode("overwrite").parquet(folder)
     kept = session.read.parquet(folder)
-    opened = measured(kept) if key is None else decrypted(kept, key)
-    rows = {(row["topic"], row["partition"]): row.asDict() for row in counted(opened).collect()}
+    return measured(kept) if key is None else decrypted(kept, key)
+
+
+def _late(
+    session: SparkSession,
+    opened: DataFrame,
+    arriving: Arriving,
+    active: KafkaCluster,
+    partitions: Sequence[StrandedPartition],
+    *,
+    key: DataFrame | None,
+) -> DataFrame:
+    """Count what is to be known of kept records before they arrive late."""
+    topics = {each.topic for each in partitions if each.records}
+    spans = {
+        (p.topic, p.partition): [(span.start, span.end)] for p, span in arriving.written.items() if p.topic in topics
+    }
+    if spans:
+        written = keys_written(read_ranges(session, active.settings.spark(), spans), key)
+    else:
+        written = session.createDataFrame([], opened.select("topic", "key").schema)
+    return late(opened, written=written, kept_from_ms=arriving.kept_from_ms)
+
+
+def _rows_of(found: DataFrame) -> dict[tuple[str, int], dict[str, Any]]:
+    return {(row["topic"], row["partition"]): row.asDict() for row in found.collect()}
+
+
+def _measured(partitions: Sequence[StrandedPartition], found: DataFrame) -> list[StrandedPartition]:
+    rows = _rows_of(found)
     return [_counted(each, rows.get((each.topic, each.partition), {})) for each in partitions]
+
+
+def _with(partitions: Sequence[StrandedPartition], found: DataFrame) -> list[StrandedPartition]:
+    """Add what was counted of late records."""
+    rows = _rows_of(found)
+    return [_filled(each, rows.get((each.topic, each.partition), {}), _OF_LATE) for each in partitions]
 
 
 def _counted(found: StrandedPartition, row: Mapping[str, Any]) -> StrandedPartition:
@@ -217,7 +258,11 @@ def _counted(found: StrandedPartition, row: Mapping[str, Any]) -> StrandedPartit
             f"{found.topic}-{found.partition}: {found.records} records are stranded, {row.get('records', 0)} could be "
             "read again and kept: raise the topic's retention on the old cluster, and run this again at once"
         )
-    return replace(found, **{name: row[name] for name in ("keys", "size", "oldest_ms", "newest_ms") if name in row})
+    return _filled(found, row, _OF_KEPT)
+
+
+def _filled(found: StrandedPartition, row: Mapping[str, Any], names: Iterable[str]) -> StrandedPartition:
+    return replace(found, **{name: row[name] for name in names if name in row})
 
 
 def _files(session: SparkSession, folder: str, *, below: str) -> tuple[StrandedFile, ...]:
