@@ -37,6 +37,7 @@ class FailbackRun:
     audit: Callable[[], None]
     mode: str = "quarantine"
     rescue: str = "keep"
+    late: str = "declared"
     dry_run: bool = False
     target: str | None = None
     run: str = field(default_factory=lambda: f"home-{next(_RUNS)}")
@@ -52,6 +53,7 @@ class FailbackRun:
             verb="failback",
             mode=self.mode,  # type: ignore[arg-type]
             rescue=self.rescue,  # type: ignore[arg-type]
+            late=self.late,  # type: ignore[arg-type]
         )
 
     def step(self, step: StepName) -> StepRecord:

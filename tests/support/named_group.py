@@ -143,10 +143,10 @@ class NamedGroup:
             answers = client.write_permission.ask([partition])
             return {answer.verdict for answer in answers} == {"refused"}
 
-    def write(self, cluster: str, values: Iterable[bytes]) -> int:
+    def write(self, cluster: str, values: Iterable[bytes], key: bytes | None = b"k") -> int:
         """Write to the topic of the cluster's applications, and return how many were acknowledged."""
         with self.protection.cluster(cluster, rights.ORDERS_APP) as client:
-            return len(client.writing.append(NewRecord(self.local(n % 2), b"k", v) for n, v in enumerate(values)))
+            return len(client.writing.append(NewRecord(self.local(n % 2), key, v) for n, v in enumerate(values)))
 
     def denies(self, cluster: str) -> frozenset[Acl]:
         """Return the DENYs about the group's names there, those of copies among them."""

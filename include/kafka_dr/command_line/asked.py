@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kafka_dr.register import Verb
-from kafka_dr.runs.request import FailbackMode, HandBackTo, RescueWish, RunRequest
+from kafka_dr.runs.request import FailbackMode, HandBackTo, LateWish, RescueWish, RunRequest
 from kafka_dr.topology.readers import BeginPositions
 
 
@@ -54,6 +54,13 @@ Rescue = Annotated[
     RescueWish,
     typer.Option(
         "--rescue", help="failback: keep the stranded records with the evidence; republish also publishes them"
+    ),
+]
+Late = Annotated[
+    LateWish,
+    typer.Option(
+        "--late",
+        help="failback, where copies have other names: what becomes of late records; declared: what the topology says",
     ),
 ]
 HandBack = Annotated[

@@ -63,6 +63,7 @@ def plan(
     cluster: asked.Returned = None,
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
+    late: asked.Late = "declared",
     hand_back_to: asked.HandBack = "existing",
     known_off: asked.KnownOff = "",
     create_canary_topic: asked.CreateCanary = False,
@@ -114,6 +115,7 @@ def plan(
                 verb="failback",
                 mode=mode,
                 rescue=rescue,
+                late=late,
             )
         else:
             request = asked.failover_request(

@@ -76,6 +76,7 @@ def failback(
     cluster: asked.Returned = None,
     mode: asked.Mode = "quarantine",
     rescue: asked.Rescue = "keep",
+    late: asked.Late = "declared",
     key: KeyFile = None,
     break_glass: BreakGlass = False,
     by: By = None,
@@ -96,5 +97,7 @@ def failback(
     files = CommandFiles(topology, connections, evidence)
     with opened(files, people_of=answering.people) as clients:
         run = asked.new_run(clients.clock.now())
-        request = RunRequest(group, run, target=cluster, reason=reason, verb="failback", mode=mode, rescue=rescue)
+        request = RunRequest(
+            group, run, target=cluster, reason=reason, verb="failback", mode=mode, rescue=rescue, late=late
+        )
         raise approved_run(request, clients, answering, as_json=as_json)

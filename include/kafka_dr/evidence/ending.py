@@ -124,10 +124,21 @@ def _what_it_did(facts: dict[str, Any]) -> str:
         return (
             f"COPY AGAIN: {inline(facts.get('target'))} is a copy of {inline(facts.get('source'))} again, by "
             f"{inline(facts.get('mode'))}; {inline(kept)} stranded records kept, {inline(again)} published again"
+            f"{_late(facts.get('late'))}"
         )
     phase = facts.get("phase")
     left = f", {inline(phase)}" if phase in ("unfenced", "diverged") else ""
     return f"MOVED to {inline(facts.get('target'))}{left}"
+
+
+def _late(topics: object) -> str:
+    """Say how many records of a lost cluster arrived late, and how many were passed over; empty if none could."""
+    rows = [row for row in topics if isinstance(row, dict)] if isinstance(topics, list) else []
+    if not rows:
+        return ""
+    arrived = sum(int(row.get("records") or 0) for row in rows if row.get("choice") == "deliver")
+    written = sum(int(row.get("written_since") or 0) for row in rows)
+    return f"; {arrived} of them arrived late, {written} have keys that were written since"
 
 
 def _lost(loss: object) -> str:

@@ -11,6 +11,7 @@ from kafka_dr.errors import NeedsPerson
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.failback.late import choices_to_json
 from kafka_dr.register.transitions import failback_begun
 from kafka_dr.runs.run import Run
 
@@ -39,6 +40,7 @@ def _facts(run: Run, answers: Sequence[Answer]) -> Mapping[str, Mapping[str, Any
             # Exactly these may be deleted: the approvers saw them, and they are named by their ids.
             "deletes": approved["deletes"],
             "list_sha256": approved["stranded"]["list_sha256"],
+            **({"late": choices_to_json(context.late)} if context.mode == "deliver" else {}),
         }
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -14,8 +14,15 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence.canonical import digest
+from kafka_dr.failback.late import Choices, choices_from_json, chosen, of_earlier_failback, only, passed_over
 from kafka_dr.register import Phase
-from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
+from kafka_dr.register.abandonment import (
+    OLD_CLUSTER_PREPARED,
+    Abandonment,
+    abandonment,
+    failback_changed_it_since,
+)
+from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
 from kafka_dr.rescue.content import content_opener
@@ -24,6 +31,7 @@ from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
+from kafka_dr.topology.flow import LateChoice
 
 
 class FailbackContext:
@@ -51,6 +59,39 @@ class FailbackContext:
             return "keep"
         claimed: RescueWish | None = self.run.journal.get("claim", {}).get("rescue")
         return claimed or self.run.request.rescue
+
+    @cached_property
+    def late(self) -> Choices:
+        """What becomes of the late records of each topic; from the claim on: as approved. Empty but for ``deliver``."""
+        if self.mode != "deliver":
+            return {}
+        claimed = self.run.journal.get("claim", {}).get("late")
+        if claimed is not None:
+            return choices_from_json(claimed)
+        return {**chosen(self.stranded, self._wished), **(self.late_of_earlier or {})}
+
+    def _wished(self, topic: str) -> LateChoice:
+        """Return what was wished for the late records of a topic; of canaries nothing is kept from the canary."""
+        group, wish = self.run.group, self.run.request.late
+        return group.flow.late_choice(topic) if wish == "declared" or topic == group.canary_topic else wish
+
+    @property
+    def late_of_earlier(self) -> Choices | None:
+        """What an abandoned failback has begun to do with them, which stays; ``None`` if there was none."""
+        history = {run: facts for run, facts in self.run.history.items() if run != self.run.request.run}
+        return of_earlier_failback(history, self.failover.name, OLD_CLUSTER_PREPARED)
+
+    @cached_property
+    def passed_over(self) -> tuple[QuarantinedRange, ...]:
+        """What the flow from the old cluster passes over, because it is not delivered."""
+        return passed_over(self.stranded, self.late)
+
+    @cached_property
+    def published(self) -> StrandedList:
+        """The part of the list that is published to the active cluster."""
+        if self.mode == "deliver":
+            return only(self.stranded, self.late, "stranded_topic")
+        return self.stranded if self.rescue == "republish" else replace(self.stranded, partitions=())
 
     @cached_property
     def failover(self) -> Abandonment:

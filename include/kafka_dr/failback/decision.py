@@ -8,6 +8,7 @@ from typing import Any
 from kafka_dr.approvals.decision import PARTITIONS, common
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.failback.late import late_topics
 from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
 from kafka_dr.outcomes import Check
 
@@ -27,7 +28,20 @@ def facts(context: FailbackContext, checks: Sequence[Check]) -> dict[str, Any]:
         "rescue": context.rescue,
         **_of_the_list(context),
         "quarantine": ranges if context.mode == "quarantine" else [],
+        **_of_late_records(context),
     }
+
+
+def _of_late_records(context: FailbackContext) -> dict[str, Any]:
+    if context.mode != "deliver":
+        return {}
+    try:
+        found = late_topics(context.stranded, context.late)
+        passed_over = list(map(str, context.passed_over))
+        listed_at = context.stranded.at.isoformat()
+        return {"late": [each.to_json() for each in found], "listed_at": listed_at, "quarantine": passed_over}
+    except KafkaDrError:
+        return {}
 
 
 def _of_the_list(context: FailbackContext) -> dict[str, Any]:

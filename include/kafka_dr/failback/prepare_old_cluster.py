@@ -22,7 +22,7 @@ from kafka_dr.fencing.change import AclChanges
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, positions_to_json, rows_of
 from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
-from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
+from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, quarantine_fact
 from kafka_dr.rescue.compared import Compared, compare_with
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
@@ -61,9 +61,9 @@ def intent(run: Run) -> Sequence[str]:
     if context.mode == "rebuild":
         named = ", ".join(sorted(run.topics(run.target)))
         return (f"delete {named} on {run.target} and create them again as they are on {run.source}, empty",)
-    if context.mode == "deliver":
+    if context.mode == "deliver" and not context.passed_over:
         return (f"nothing on {run.target}: what only it holds is copied to {run.source}",)
-    shown = ", ".join(map(str, ranges_of(context.stranded))) or "nothing"
+    shown = ", ".join(map(str, _quarantined(context))) or "nothing"
     return (f"journal that these offsets of {run.target} are quarantined: {shown}; nothing is deleted",)
 
 
@@ -77,16 +77,20 @@ def act(run: Run) -> Mapping[str, Any]:
     if context.mode == "rebuild":
         read_back = {"equal": compared.equal, "expired_there": compared.expired, "erased": compared.erased}
         return {**_rebuild(context, approved_deletes(_journaled(run))), "read_back": read_back}
-    ranges = ranges_of(context.stranded) if context.mode == "quarantine" else ()
-    return {"mode": context.mode, "quarantine": [str(each) for each in ranges]}
+    return {"mode": context.mode, "quarantine": [str(each) for each in _quarantined(context)]}
+
+
+def _quarantined(context: FailbackContext) -> tuple[QuarantinedRange, ...]:
+    """Return the offsets of the old cluster that are journaled as quarantined: nothing copies them."""
+    return ranges_of(context.stranded) if context.mode == "quarantine" else context.passed_over
 
 
 def prove(run: Run) -> Sequence[Check]:
     """After a rebuild no old topic and no right to delete is left. After a quarantine its ranges are journaled."""
     context, deletes = FailbackContext(run), approved_deletes(_journaled(run))
-    if context.mode == "deliver":
+    if context.mode == "deliver" and not context.passed_over:
         return ()
-    if context.mode == "quarantine":
+    if context.mode != "rebuild":
         kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
         named = "names the quarantined ranges" if kept else "has no quarantined ranges of this run: run the step again"
         return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} {named}"),)
@@ -143,9 +147,9 @@ def _journal(context: FailbackContext) -> None:
         "measured": decision.measured(context),
     }
     context.guard().require()
-    if context.mode == "quarantine":
+    if context.mode == "quarantine" or context.passed_over:
         ids = {name: topic.topic_id for name, topic in topics.items()}
-        run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(context.stranded), ids))
+        run.write_fact(QUARANTINE, quarantine_fact(run.target, _quarantined(context), ids))
     elif context.mode == "rebuild":
         run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
     run.write_fact(OLD_CLUSTER_PREPARED, fact)

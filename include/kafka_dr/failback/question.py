@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, subject
@@ -12,6 +13,13 @@ from kafka_dr.named_rows import by_name
 from kafka_dr.quoting import code, markdown
 from kafka_dr.runs.run import Run
 
+#: What late records do, by what was chosen for their topic.
+_DOES = {
+    "deliver": "arrive late on {0}",
+    "stranded_topic": "go to topics of their own on {0}",
+    "hold": "are delivered nowhere",
+}
+_CHOICE = {"deliver": "delivered", "stranded_topic": "to a stranded topic", "hold": "held"}
 #: More offsets than this are in the evidence alone.
 _MOST_RANGES = 100
 
@@ -25,13 +33,10 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     decided, measured = facts["decision"], facts["measurements"]
     group, active, old = (markdown(name) for name in (run.group.name, run.source, run.target))
     rebuild, delivers = decided["mode"] == "rebuild", decided["mode"] == "deliver"
-    republish = decided["rescue"] == "republish"
+    republish, late = decided["rescue"] == "republish", decided.get("late", ())
+    arrive = delivers and (not late or any(row["choice"] == "deliver" for row in late))
     kept = (
-        "published again"
-        if republish
-        else f"kept in files, and arrive late on {active}"
-        if delivers
-        else "kept in files"
+        "published again" if republish else f"kept in files{_arriving(active, late)}" if delivers else "kept in files"
     )
     stranded = f"{decided['stranded']['records']:,} uncopied records of {old} are {kept}"
     if erased := decided["stranded"].get("erased"):
@@ -44,10 +49,10 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         writes_stop="never",
         read_again=f"nothing. Consumers stay on {active}"
         + (". The records that are published again arrive there as new ones" if republish else "")
-        + (f". Late records of {old} follow in their copies on {active}" if delivers else ""),
+        + (f". Late records of {old} follow in their copies on {active}" if arrive else ""),
         on_failure="`dr_resume` finishes or abandons it. Applications are not affected",
         destroys=f"{_deleted(run, measured)}." if rebuild else "",
-        consequence="deletes topics" if rebuild else "lets late records arrive" if delivers else "starts the failback",
+        consequence="deletes topics" if rebuild else "lets late records arrive" if arrive else "starts the failback",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=_details(old, decided, measured),
@@ -62,7 +67,35 @@ def _details(old: str, decided: Mapping[str, Any], measured: Mapping[str, Any]) 
         case "quarantine":
             return (_quarantined(old, decided["quarantine"]),)
         case _:
-            return ()
+            passed_over = (_quarantined(old, decided["quarantine"]),) if decided["quarantine"] else ()
+            return (*_late(decided.get("late", ()), str(decided.get("listed_at", ""))), *passed_over)
+
+
+def _arriving(active: str, late: Sequence[Mapping[str, Any]]) -> str:
+    """Say what becomes of late records, and which of them may be older than what their readers have, as a clause."""
+    if not late:
+        return f", and arrive late on {active}"
+    by_choice = Counter[str]()
+    for row in late:
+        by_choice[row["choice"]] += row["records"]
+    said = [f"{by_choice[choice]:,} {does.format(active)}" for choice, does in _DOES.items() if by_choice[choice]]
+    parts = said if len(said) > 1 else [f"they {_DOES[late[0]['choice']].format(active)}"]
+    written, outdated = (sum(row[name] for row in late) for name in ("written_since", "outdated"))
+    older = f"; {counted(outdated, 'is', 'are')} older than what their copies keep" if outdated else ""
+    keyed = counted(written, "has a key", "have keys") if written else "none has a key"
+    return f": {', '.join(parts)}. Of these {keyed} written on {active} since{older}"
+
+
+def _late(rows: Sequence[Mapping[str, Any]], listed_at: str) -> Iterable[str]:
+    """Say of each topic what becomes of its late records."""
+    if rows:
+        shown = "\n".join(
+            f"* {code(row['topic'])}: {counted(row['records'], 'record')}, {row['written_since']:,} with a key written "
+            f"since, {row['outdated']:,} too old to stay; {_CHOICE[row['choice']]}"
+            for row in rows[:_MOST_RANGES]
+        )
+        more = f"\n\nAnd {len(rows) - _MOST_RANGES} more, all of them in the evidence." if rows[_MOST_RANGES:] else ""
+        yield f"**Late records, as listed at {code(listed_at[:16])} UTC**\n\n{shown}{more}"
 
 
 def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.failback.late import late_topics
 from kafka_dr.runs.report import Figures, ReportStep
 from kafka_dr.runs.run import Run
 
@@ -18,6 +19,7 @@ def _measured(run: Run) -> tuple[Figures, Figures]:
         "stranded": rescued["stranded"],
         "rescued": rescued.get("published", 0) + rescued.get("aside", 0),
         "quarantine": list(state.quarantine) if state else [],
+        **({"late": [each.to_json() for each in late_topics(context.stranded, context.late)]} if context.late else {}),
         "seconds_to_caught_up": round((caught_up - datetime.fromisoformat(claim["claimed_at"])).total_seconds(), 3),
         "settled_at": state.at.isoformat() if state else "",
     }

@@ -30,24 +30,29 @@ def check(run: Run) -> Sequence[Check]:
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     context = FailbackContext(run)
-    if context.rescue == "keep":
+    if not context.published.records:
         return (f"nothing: the {context.stranded.records} stranded records stay in {context.store.folder}",)
+    where = (
+        "all of them go to topics of their own"
+        if context.mode == "deliver"
+        else "what would undo a newer record goes to a topic of its own"
+    )
     return (
-        f"publish {context.stranded.records} stranded records to {run.source} with headers that name their origin, "
-        "and write to the ledger what was published; what would undo a newer record goes to a topic of its own",
+        f"publish {context.published.records} stranded records to {run.source} with headers that name their origin, "
+        f"and write to the ledger what was published; {where}",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Publish the records that are not published yet."""
     context = FailbackContext(run)
-    if context.rescue == "keep" or not context.stranded.records:
+    if not context.published.records:
         run.write_fact(
             "rescued", {"wish": context.rescue, "stranded": context.stranded.records}, needed_on=[run.source]
         )
         return {"stranded": context.stranded.records, "kept_in": str(context.store.folder)}
     done = Rescue(
-        found=context.stranded,
+        found=context.published,
         folder=context.store.folder,
         writer=run.probe(run.source),
         reader=run.clients.cluster(run.source, "audit"),
@@ -56,6 +61,7 @@ def act(run: Run) -> Mapping[str, Any]:
         replication_factor=run.group.flow.replication_factor,
         permission=context.guard().require,
         keys=context.keys,
+        apart=context.mode == "deliver",
     ).publish()
     fact = {"wish": context.rescue, "stranded": context.stranded.records, **done.to_json()}
     run.write_fact("rescued", fact, needed_on=[run.source])
@@ -65,11 +71,11 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """Every record is kept; if they are published, the ledger has each of them."""
     context = FailbackContext(run)
-    if context.rescue == "keep":
+    if not context.published.records:
         return (_kept(context),)
     ledger = read_ledger(run.clients.cluster(run.source, "audit"), run.group.name, context.stranded.run)
     wrong, published, erased = [], 0, 0
-    for each in context.stranded.partitions:
+    for each in context.published.partitions:
         entry = ledger.get(TopicPartition(each.topic, each.partition))
         accounted = entry.records if entry else 0
         published += entry.published + entry.to_stranded_topic if entry else 0

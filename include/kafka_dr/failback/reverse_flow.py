@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.failback.late import positions_after
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.named_rows import positions_from_json
@@ -15,6 +16,7 @@ from kafka_dr.positions import TopicPartition
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.state import RegisterState
+from kafka_dr.replication.replicator import Replicator
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_of
 
@@ -24,7 +26,8 @@ def intent(run: Run) -> Sequence[str]:
     context = FailbackContext(run)
     if context.mode == "deliver":
         return (
-            f"let {run.flow.reverse.name} write to its copies on {run.source}, and start both flows where they ended",
+            f"let {run.flow.reverse.name} write to its copies on {run.source}, and start both flows where they ended"
+            + (f"; it passes over {', '.join(map(str, context.passed_over))}" if context.passed_over else ""),
         )
     others = context.other_flows
     where = (
@@ -54,7 +57,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
-    """Start both flows where they ended; what only the old cluster holds arrives late."""
+    """Start both flows where they ended; what only the old cluster holds arrives late, or is passed over."""
     run, seconds = context.run, context.run.group.timing.step_deadline_seconds
     for flow in (run.flow.reverse, run.flow):
         replicator = run.clients.replicator(flow)
@@ -64,6 +67,8 @@ def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
                 f"{flow.name} has lost its positions, so it would copy everything a second time: find out who removed "
                 "them, and abandon this run with dr_resume"
             )
+        if flow == run.flow.reverse:
+            _pass_over(context, replicator)
         run.acl_changes(flow.target, context.guard()).lift(plan.copy_flow_fence(run.group, flow.source, flow.target))
         context.guard().require()
         replicator.resume()
@@ -71,6 +76,19 @@ def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
             replicator.restart_failed()
         replicator.wait_running(seconds)
     return {"flows": [run.flow.reverse.name, run.flow.name]}
+
+
+def _pass_over(context: FailbackContext, replicator: Replicator) -> None:
+    """Let the flow from the old cluster continue after what is not delivered; all other positions stay."""
+    where = replicator.where()
+    after = positions_after(context.passed_over, where.next_to_read)
+    if not after or where.seed_epoch is None:
+        return
+    context.guard().require()
+    replicator.stop()
+    replicator.wait_stopped(context.run.group.timing.step_deadline_seconds)
+    context.guard().require()
+    replicator.seed({**where.next_to_read, **after}, epoch=where.seed_epoch)
 
 
 def _begin(context: FailbackContext, state: RegisterState) -> Mapping[str, Any]:

@@ -33,8 +33,8 @@ def basis_of(run: Run, transfer: PositionTransfer | None = None) -> TranslationB
     """
     found = basis_of_facts(run, transfer)
     if transfer is not None and not transfer.follows_flow:
-        # Journal and frontier of the run are about the other logs.
-        return found
+        # Seeds and frontier of the run are about the other logs.
+        return replace(found, ignored=ignored_ranges(run, follows_flow=False))
     return replace(
         found,
         seeds=_seeds_and_frontier(run),
@@ -101,11 +101,17 @@ def valid_seeds(run: Run) -> list[FlowSeed]:
     return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
 
-def ignored_ranges(run: Run) -> tuple[Ignored, Ignored]:
-    """Return what failbacks have quarantined on source and target: it is neither copied nor a copy."""
-    if not run.opens_copy or not any(QUARANTINE in facts for facts in run.history.values()):
+def ignored_ranges(run: Run, *, follows_flow: bool = True) -> tuple[Ignored, Ignored]:
+    """Return what failbacks have quarantined on source and target: it is neither copied nor a copy.
+
+    :param follows_flow: whether the source has the originals, where copies have other names: only those hold such
+        records
+    """
+    if not any(QUARANTINE in facts for facts in run.history.values()):
         return {}, {}
-    return _quarantined_on(run, run.source), _quarantined_on(run, run.target)
+    if run.opens_copy:
+        return _quarantined_on(run, run.source), _quarantined_on(run, run.target)
+    return (_quarantined_on(run, run.source), {}) if follows_flow else ({}, _quarantined_on(run, run.target))
 
 
 def _quarantined_on(run: Run, cluster: str) -> Ignored:

@@ -174,7 +174,7 @@ def checked_locally(basis: TranslationBasis, points: Collection[TranslatedPoint]
     A late one fails. One that no record near it confirms is unknown. Early ones are shown.
     """
     by_verdict: dict[str, list[str]] = {}
-    for (partition, at), found in check_locally_on(basis.source, basis.target, points).items():
+    for (partition, at), found in check_locally_on(basis.source, basis.target, points, basis.ignored).items():
         said = f"{partition} {at.source}→{at.target}: {found.detail}"
         by_verdict.setdefault(found.verdict, []).append(said)
     counted = {verdict: len(sentences) for verdict, sentences in sorted(by_verdict.items())}

@@ -60,6 +60,7 @@ class Rescue:
     :param canary_topic: whose records are not published
     :param permission: called before each transaction; raises an error if it must not be written
     :param keys: of the content, where the topology names any
+    :param apart: whether all of them go to topics of stranded records, because the topics themselves hold others
     """
 
     found: StrandedList
@@ -71,6 +72,7 @@ class Rescue:
     replication_factor: int
     permission: Callable[[], object]
     keys: ContentKeys | None = None
+    apart: bool = False
 
     def publish(self) -> Rescued:
         """Publish what was not published yet.
@@ -203,6 +205,6 @@ class Rescue:
             for each in self.found.partitions
             if each.topic == topic
         }
-        existing = self.operator.topics.existing([topic])
+        existing = {} if self.apart else self.operator.topics.existing([topic])
         partitions = existing[topic].partitions if topic in existing else ()
         return KeysSince(self.reader, {p: new_ends.get(p, 0) for p in partitions}, self.found.run)

@@ -9,6 +9,7 @@ from typing import Literal
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing.register_writers import OWN_TOPICS, SELF_TEST_TOPIC
 from kafka_dr.rescue.ledger import LEDGER_TOPIC
+from kafka_dr.rescue.routing import stranded_topic
 from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.declared import NotLookedUp
 from kafka_dr.topology.model import ProtectionGroup
@@ -38,6 +39,7 @@ _ROWS: tuple[tuple[_Role, ResourceType, str, tuple[AclOperation, ...], str], ...
         (_OP.CREATE, _OP.ALTER, _OP.ALTER_CONFIGS),
         "keep the standby's topics like the active ones",
     ),
+    ("operator", _T, "{stranded}", (_OP.CREATE, _OP.ALTER), "create the topics of stranded records"),
     ("operator", _T, "*", (_OP.DESCRIBE, _OP.DESCRIBE_CONFIGS), "see every topic that a prefix can match"),
     ("operator", _T, "{topics}", (_OP.READ,), "compare records; commit offsets for groups"),
     ("operator", _T, "{syncs}", (_OP.READ,), "narrow down offsets before records are compared"),
@@ -74,6 +76,7 @@ _ROWS: tuple[tuple[_Role, ResourceType, str, tuple[AclOperation, ...], str], ...
         (_OP.READ, _OP.WRITE, _OP.DESCRIBE, _OP.DESCRIBE_CONFIGS),
         "prove the fence; write and read canaries",
     ),
+    ("probe", _T, "{stranded}", (_OP.WRITE, _OP.DESCRIBE), "publish late records there instead of delivering them"),
     ("probe", _T, LEDGER_TOPIC, (_OP.WRITE, _OP.DESCRIBE), "record which stranded records it has published again"),
     ("probe", _X, "kafka-dr-rescue-*", (_OP.WRITE, _OP.DESCRIBE), "publish them and record it in one transaction"),
     ("probe", _G, "{groups}", (_OP.READ, _OP.DESCRIBE), "prove the group freeze by its own authorized operations"),
@@ -158,6 +161,9 @@ def _names(pattern: str, here: str, spec: ClusterSpec, group: ProtectionGroup) -
     match pattern:
         case "{topics}":
             yield from _topics(group, here)
+        case "{stranded}":
+            wanted = map(stranded_topic, group.flow.late_to_stranded_topic)
+            yield from (each for each in wanted if not covers(each, literals=(), prefixes=group.topic_prefixes))
         case "{groups}":
             yield from (*group.consumer_groups, *(f"{prefix}*" for prefix in group.consumer_group_prefixes))
         case "{source}.*":

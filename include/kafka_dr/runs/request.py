@@ -19,6 +19,8 @@ FailbackMode = Literal["rebuild", "quarantine"]
 HandBackTo = Literal["existing", "own_flow"]
 #: What happens to the stranded records; they are kept in any case.
 RescueWish = Literal["keep", "republish"]
+#: What becomes of records that arrive late in copies with other names: as declared of each topic, or one for all.
+LateWish = Literal["declared", "deliver", "stranded_topic", "hold"]
 
 
 class StepName(StrEnum):
@@ -342,6 +344,7 @@ class RunRequest:
     :param acknowledged: the person knows that the group was failed over a short while ago
     :param mode: of a failback: how the old cluster becomes a copy
     :param rescue: of a failback: what happens to the stranded records
+    :param late: of a failback: what becomes of late records, where copies have other names
     :param hand_back_to: of a release: what copies the topics after it
     :param leaves: of a release: only the target leaves the group, which stays adopted
     :param begin_at: of a failover: the time at whose first record consumer groups begin; aware. ``None``: nobody
@@ -361,6 +364,7 @@ class RunRequest:
     acknowledged: bool = False
     mode: FailbackMode = "quarantine"
     rescue: RescueWish = "keep"
+    late: LateWish = "declared"
     hand_back_to: HandBackTo = "existing"
     leaves: bool = False
     begin_at: datetime | None = None

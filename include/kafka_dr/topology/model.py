@@ -33,6 +33,7 @@ from kafka_dr.topology.fields import (
     TopicName,
     TopicPattern,
 )
+from kafka_dr.topology.flow import FlowSpec
 from kafka_dr.topology.names import DRILL_PREFIX, covers, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec
 from kafka_dr.topology.objectives import Objectives
@@ -56,32 +57,6 @@ class RouteSpec(Section):
     def for_group(self, name: str) -> RouteSpec:
         """Return a route of the same kind for another group, kept apart from this one."""
         return self.model_copy(update={"path": str(Path(self.path).with_name(f"{name}.json"))})
-
-
-class FlowSpec(Section):
-    """How replication of the group's topics is set up, in either direction."""
-
-    naming: Literal["identity", "default"] = Field(
-        default="identity",
-        description="identity: a copy has the name of its original, and a failover opens it; default: it begins with "
-        "the name of its original's cluster, as in east.orders, nobody but replication ever writes to it, and a "
-        "failover moves the applications to the target's own topics; replication with other names can be observed, as "
-        "one of observed_flows, and not failed over",
-    )
-    separator: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,20}$")] = Field(
-        default=".", description="with default: what is between the name of the cluster and that of the topic"
-    )
-    tasks_max: Count = Field(default=2, description="how many tasks copy; each has its own transactional id")
-    offset_lag_max: Annotated[int, Field(ge=0, strict=True)] = Field(
-        default=100, description="after how many records an offset sync is written; 0 for each record"
-    )
-    fetch_wait_ms: Annotated[int, Field(ge=1, le=500, strict=True)] = Field(
-        default=100, description="how long the source waits for a megabyte before it sends what it has, in milliseconds"
-    )
-    replication_factor: Annotated[int, Field(ge=1, le=32767, strict=True)] = Field(
-        default=3, description="the replication factor of topics that replication creates"
-    )
-    refresh_topics_seconds: Count = Field(default=5, description="how often new topics and partitions are looked for")
 
 
 class Thresholds(Section):

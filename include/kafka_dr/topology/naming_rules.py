@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
+from kafka_dr.topology.names import covers
 from kafka_dr.topology.patterns import matched, problem
 
 _GROUPS = "protection_groups"
+_LATE = ("late_held", "late_to_stranded_topic")
 #: A name for what may follow a prefix, by which a pattern is tried.
 _ANY = "x"
 
@@ -23,8 +25,13 @@ def naming_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
         if document.at(*here, "flow", "separator") not in (None, "."):
             seen = "separator is given, and copies have the names of their originals"
             yield document.mistake((*here, "flow", "separator"), seen, "leave it out, or set naming to default")
+        for key in _LATE:
+            if document.texts(*here, "flow", key):
+                seen = f"{key} is given, and copies have the names of their originals, so nothing arrives late"
+                yield document.mistake((*here, "flow", key), seen, "leave it out, or set naming to default")
         return
     yield from _not_yet(document, here)
+    yield from _of_late_records(document, here)
     separator = document.at(*here, "flow", "separator")
     marks = [f"{cluster}{separator or '.'}" for cluster, _ in document.texts(*here, "clusters")]
     for name, path in _local_names(document, here):
@@ -51,6 +58,22 @@ def _not_yet(document: Document, here: Path) -> Iterator[Mistake]:
         path = (*here, "groups_policy", "streams_moved")
         seen = "naming is default, and a Kafka Streams application does not find its state under another name"
         yield document.mistake(path, seen, "let its owners reset it, and name it in not_moved")
+
+
+def _of_late_records(document: Document, here: Path) -> Iterator[Mistake]:
+    """Yield what is declared about late records of topics that the group does not have, or about one topic twice."""
+    names, prefixes, patterns = (
+        [text for text, _ in document.texts(*here, key)] for key in ("topics", "topic_prefixes", "topic_patterns")
+    )
+    usable = [text for text in patterns if not problem(text)]
+    seen: set[str] = set()
+    for key in _LATE:
+        for name, path in document.texts(*here, "flow", key):
+            if not covers(name, literals=names, prefixes=prefixes) and not matched(name, usable):
+                yield document.mistake(path, f"{name!r} is no topic of this group", "name one of its topics, in full")
+            if name in seen:
+                yield document.mistake(path, f"{name!r} is named twice", "leave it in one of the two lists, once")
+            seen.add(name)
 
 
 def _local_names(document: Document, here: Path) -> list[tuple[str, Path]]:

@@ -50,6 +50,7 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
         acknowledged=bool(params.get("acknowledged", False)),
         mode=params.get("mode") or "quarantine",
         rescue=params.get("rescue") or "keep",
+        late=params.get("late") or "declared",
         hand_back_to=params.get("hand_back_to") or "existing",
         leaves=verb == "un_adopt" and bool(params.get("target")),
         begin_at=_moment(params.get("begin_at")),

@@ -152,6 +152,9 @@ def test_a_failback_says_what_is_a_copy_again() -> None:
     ends = {"verb": "failback", "source": "west", "target": "east"}
     found = said(preflight=step(decision=ends), report=step(mode="rebuild", stranded=22, rescued=20))
     assert_sentence(found.note)
+    late = [{"choice": "deliver", "records": 20, "written_since": 12}, {"choice": "hold", "records": 2}]
+    found = said(preflight=step(decision=ends), report=step(mode="deliver", stranded=22, rescued=0, late=late))
+    assert found.note.endswith("; 20 of them arrived late, 12 have keys that were written since")
 
 
 def test_no_note_is_longer_than_airflow_takes() -> None:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.failback import question
 from kafka_dr.failback.checks import _flow_continues
+from kafka_dr.failback.late import (
+    LateTopic,
+    choices_from_json,
+    choices_to_json,
+    chosen,
+    late_topics,
+    of_earlier_failback,
+    only,
+    passed_over,
+    positions_after,
+)
 from kafka_dr.replication.flow import Flow
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -22,6 +37,7 @@ def returned(
     copies: dict[TopicPartition, int],
     stranded: tuple[tuple[int, int], ...] = (),
     topic_id: str = "id",
+    begun: bool = False,
 ) -> Any:
     """Return a failback of east, which had 100 records of P copied and is back."""
     topics = SimpleNamespace(high_watermarks=lambda wanted: {p: ends[p] for p in wanted})
@@ -39,7 +55,7 @@ def returned(
     )
     listed = SimpleNamespace(topic="orders", partition=0, ranges=stranded)
     found = SimpleNamespace(topic_ids={"orders": "id"}, partitions=(listed,))
-    return SimpleNamespace(run=run, mode="deliver", stranded=found)
+    return SimpleNamespace(run=run, mode="deliver", stranded=found, was_begun_before=begun)
 
 
 GOOD: dict[str, Any] = {"positions": {P: 100}, "ends": {P: 120, Q: 0}, "copies": {P: 100, Q: 0}}
@@ -47,6 +63,12 @@ GOOD: dict[str, Any] = {"positions": {P: 100}, "ends": {P: 120, Q: 0}, "copies":
 
 def test_a_log_that_was_only_appended_to_continues() -> None:
     assert _flow_continues(returned(**GOOD, stranded=((100, 120),))).outcome == "ok"
+
+
+def test_after_an_abandoned_failback_that_has_delivered_them_another_one_may_begin() -> None:
+    delivered = {**GOOD, "positions": {P: 120}, "copies": {P: 120, Q: 0}}
+    assert _flow_continues(returned(**delivered, stranded=((100, 120),))).outcome == "failed"
+    assert _flow_continues(returned(**delivered, stranded=((100, 120),), begun=True)).outcome == "ok"
 
 
 @pytest.mark.parametrize(
@@ -64,3 +86,126 @@ def test_a_flow_that_would_leave_records_out_or_copy_them_twice_is_refused(chang
     found = _flow_continues(returned(**(GOOD | changed)))
     assert found.outcome == "failed"
     assert said in found.detail
+
+
+HELD = StrandedPartition("held", 0, 80, 100, 125, 90, 20, ((101, 121),), written_since=12, outdated=3)
+#: What becomes of late records, by topic.
+CHOICES: Any = {"held": "hold", "orders": "deliver", "aside": "stranded_topic"}
+LISTED = StrandedList(
+    "orders",
+    "disaster",
+    "east",
+    "west",
+    datetime(2026, 1, 1, tzinfo=UTC),
+    {},
+    {},
+    (
+        HELD,
+        replace(HELD, partition=1, records=0, ranges=(), written_since=None, outdated=None),
+        replace(HELD, topic="orders", written_since=1, outdated=0),
+        replace(HELD, topic="aside", records=5, written_since=0, outdated=0),
+        replace(HELD, topic="nothing", records=0, ranges=()),
+    ),
+)
+
+
+def test_only_topics_with_late_records_are_decided_on() -> None:
+    assert chosen(LISTED, lambda topic: CHOICES[topic]) == CHOICES
+    assert choices_from_json(choices_to_json(CHOICES)) == CHOICES
+    assert late_topics(LISTED, CHOICES) == (
+        LateTopic("aside", "stranded_topic", 5, 0, 0),
+        LateTopic("held", "hold", 20, 12, 3),
+        LateTopic("orders", "deliver", 20, 1, 0),
+    )
+    assert {each.topic for each in only(LISTED, CHOICES, "stranded_topic").partitions} == {"aside"}
+
+
+def test_a_flow_continues_after_what_is_not_delivered_and_where_it_was_everywhere_else() -> None:
+    ranges = passed_over(LISTED, CHOICES)
+    assert [str(each) for each in ranges] == ["aside-0:100-125", "held-0:100-125"]
+    aside, held = TopicPartition("aside", 0), TopicPartition("held", 0)
+    assert positions_after(ranges, {P: 100, held: 100}) == {aside: 125, held: 125}
+    assert positions_after(ranges, {P: 100, held: 125, aside: 126}) == {}
+
+
+def test_what_an_abandoned_failback_has_begun_stays_decided() -> None:
+    def claimed(epoch: int, choice: str, left_by: str = "disaster") -> dict[str, Any]:
+        return {"claim": {"epoch": epoch, "left_by": left_by, "late": [{"topic": "held", "choice": choice}]}}
+
+    history = {
+        "first": {**claimed(1001, "deliver"), "prepared": {}},
+        "second": {**claimed(1003, "hold"), "prepared": {}},
+        "not begun": claimed(1005, "stranded_topic"),
+        "about another list": {**claimed(1007, "stranded_topic", "another"), "prepared": {}},
+        "of the same names": {"claim": {"epoch": 1009, "left_by": "disaster"}, "prepared": {}},
+    }
+    assert of_earlier_failback(history, "disaster", "prepared") == {"held": "hold"}
+    assert of_earlier_failback({"not begun": history["not begun"]}, "disaster", "prepared") is None
+
+
+@pytest.mark.parametrize(
+    ("written", "outdated", "said"),
+    [
+        (0, 0, ("none of them has a key that was written on west since",)),
+        (1, 0, ("1 of them has a key that was written on west since",)),
+        (
+            12,
+            2,
+            (
+                "12 of them have keys that were written on west since",
+                "2 of them are older than what their copies on west keep, and would be deleted there",
+            ),
+        ),
+    ],
+)
+def test_the_list_says_what_to_know_before_its_records_arrive(
+    written: int, outdated: int, said: tuple[str, ...]
+) -> None:
+    found = replace(LISTED, partitions=(replace(HELD, written_since=written, outdated=outdated),))
+    assert found.of_arriving_late() == said
+    assert said[0] in found.sentence
+    identity = replace(LISTED, partitions=(replace(HELD, written_since=None, outdated=None),))
+    assert identity.of_arriving_late() == ()
+
+
+@pytest.mark.parametrize(
+    ("choices", "said", "follows"),
+    [
+        (
+            CHOICES,
+            "45 uncopied records of east are kept in files: 20 arrive late on west, 5 go to topics of their own on "
+            "west, 20 are delivered nowhere. Of these 13 have keys written on west since; 3 are older than what their "
+            "copies keep. Nothing is deleted",
+            True,
+        ),
+        (
+            dict.fromkeys(CHOICES, "hold"),
+            "45 uncopied records of east are kept in files: they are delivered nowhere. Of these 13 have keys written "
+            "on west since; 3 are older than what their copies keep. Nothing is deleted",
+            False,
+        ),
+    ],
+)
+def test_who_approves_reads_first_what_becomes_of_them_and_how_many_keys_are_newer(
+    choices: Any, said: str, follows: bool
+) -> None:
+    decided = {
+        "mode": "deliver",
+        "rescue": "keep",
+        "stranded": {"records": 45},
+        "listed_at": LISTED.at.isoformat(),
+        "quarantine": [str(each) for each in passed_over(LISTED, choices)],
+        "late": [each.to_json() for each in late_topics(LISTED, choices)],
+    }
+    group = SimpleNamespace(name="orders", clusters=("east", "west"))
+    run: Any = SimpleNamespace(
+        group=group, source="west", target="east", request=SimpleNamespace(reason="", dry_run=False)
+    )
+    sheet = question.sheet(run, {"facts": {"decision": decided, "measurements": {}}, "checks": []})
+    assert sheet.lost == said
+    assert ("follow in their copies" in sheet.read_again) is follows
+    assert sheet.consequence == ("lets late records arrive" if follows else "starts the failback")
+    topics = "\n\n".join(sheet.details)
+    assert "`held`: 20 records, 12 with a key written since, 3 too old to stay; held" in topics
+    assert "`held-0:100-125`" in topics
+    assert "as listed at `2026-01-01T00:00` UTC" in topics

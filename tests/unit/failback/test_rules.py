@@ -12,7 +12,7 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.offsets.translate.answers import TranslatedOffset
-from kafka_dr.offsets.translate.pipeline import past_ignored
+from kafka_dr.offsets.translate.pipeline import past_ignored, without_ignored
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.state import roles_in
@@ -118,6 +118,14 @@ def test_a_range_that_retention_has_deleted_is_no_reason_against_it() -> None:
         found, ranges_of(found), compacted={"orders.payments"}, positions=[at(3)], log_starts={PAYMENTS: 125}
     )
     assert reasons == []
+
+
+@pytest.mark.parametrize(("position", "left"), [(40, 25), (60, 25), (70, 15), (84, 1), (85, 0)])
+def test_what_a_group_has_not_read_of_a_range_without_a_copy_is_counted(position: int, left: int) -> None:
+    found = without_ignored(replace(at(7), source_offset=position), [OffsetRange(60, 85)])
+    assert found.target_offset == 7
+    said = f"found; {left} offsets that it has not read on the source are quarantined, and have no copy"
+    assert found.reason == (said if left else "found")
 
 
 @pytest.mark.parametrize(("offset", "expected"), [(99, None), (100, 125), (124, 125), (125, 125), (140, 140)])

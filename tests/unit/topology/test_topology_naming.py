@@ -43,6 +43,27 @@ def test_of_copies_with_the_names_of_their_originals_nothing_is_renamed(edited: 
     assert group.original_of("east.payments", "west") is None
 
 
+def test_late_records_are_delivered_unless_their_topic_is_named(edited: Edit, load_text: Load) -> None:
+    named = "flow: {naming: default, late_held: [payments], late_to_stranded_topic: [orders.a]}"
+    group = load_text(edited((ROUTE, f"{ROUTE}    {named}\n"))).group("orders")
+    topics = ("payments", "orders.a", "orders.b", group.canary_topic)
+    assert [group.flow.late_choice(each) for each in topics] == ["hold", "stranded_topic", "deliver", "deliver"]
+
+
+@pytest.mark.parametrize(
+    ("flow", "said"),
+    [
+        ("naming: default, late_held: [other]", "'other' is no topic of this group"),
+        ("naming: default, late_held: [payments], late_to_stranded_topic: [payments]", "'payments' is named twice"),
+        ("late_held: [payments]", "copies have the names of their originals, so nothing arrives late"),
+    ],
+)
+def test_what_is_said_of_late_records_is_about_topics_of_the_group(
+    edited: Edit, mistakes_in: Complain, flow: str, said: str
+) -> None:
+    assert said in "\n".join(mistakes_in(edited((ROUTE, f"{ROUTE}    flow: {{{flow}}}\n"))))
+
+
 def test_a_pattern_never_owns_a_copy(edited: Edit, load_text: Load) -> None:
     patterns = r'    topic_patterns: ["[a-z.]*orders", "orders[.]dr-canary"]'
     group = load_text(edited(NAMED, (PREFIXES, f"{patterns}\n"))).group("orders")
@@ -85,6 +106,17 @@ def test_a_copy_of_one_group_belongs_to_no_other(edited: Edit, mistakes_in: Comp
         other = second.replace("topic_prefixes: [carts.]", "topic_prefixes: [carts., west.]")
     found = mistakes_in(edited(NAMED, more=other))
     assert any("is the name of a copy of group 'orders'" in each for each in found)
+
+
+def test_the_rights_name_the_topics_that_late_records_go_to(edited: Edit, load_text: Load) -> None:
+    named = "flow: {naming: default, late_to_stranded_topic: [payments, orders.a]}"
+    topology = load_text(edited((ROUTE, f"{ROUTE}    {named}\n")))
+    group = topology.group("orders")
+    rights = [each for each in needed_on("west", topology.cluster("west"), [group]) if "stranded" in each.name]
+    assert [(each.principal, each.shown, [str(op) for op in each.operations]) for each in rights] == [
+        (group.operator_principal, "payments.stranded", ["CREATE", "ALTER"]),
+        (group.probe_principal, "payments.stranded", ["WRITE", "DESCRIBE"]),
+    ]
 
 
 def test_the_rights_name_the_copies_on_each_cluster(edited: Edit, load_text: Load) -> None:

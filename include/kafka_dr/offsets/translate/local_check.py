@@ -15,7 +15,7 @@ from kafka_dr.audit.copies import Entry
 from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.counted import counted
 from kafka_dr.offsets.translate.matching import equal_records, is_distinct
-from kafka_dr.offsets.translate.read_logs import held_by, layers, read_both
+from kafka_dr.offsets.translate.read_logs import Ignored, held_by, layers, read_both
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
@@ -59,12 +59,16 @@ def check_locally(source: Sequence[Entry], position: int, target: Sequence[Entry
 
 
 def check_locally_on(
-    source: FlowCluster, target: FlowCluster, points: Collection[TranslatedPoint]
+    source: FlowCluster,
+    target: FlowCluster,
+    points: Collection[TranslatedPoint],
+    ignored: tuple[Ignored, Ignored] = ({}, {}),
 ) -> Mapping[TranslatedPoint, LocalCheck]:
     """Read the records around translated offsets again, and check each; many at a time.
 
     :param source: as audit
     :param target: as audit
+    :param ignored: what is left out, on the source and on the target
     """
     partitions = {partition for partition, _ in points}
     on_source, on_target = at_once(lambda: held_by(source, partitions), lambda: held_by(target, partitions))
@@ -72,7 +76,7 @@ def check_locally_on(
     for layer in layers(sorted(set(points))):
         source_ranges = {p: [_around(at.source, on_source[p])] for p, at in layer}
         target_ranges = {p: [_around(at.target, on_target[p])] for p, at in layer}
-        records, copies = read_both(source, target, source_ranges, target_ranges)
+        records, copies = read_both(source, target, source_ranges, target_ranges, ignored)
         for p, at in layer:
             found[p, at] = check_locally(records.get(p, []), at.source, copies.get(p, []), at.target)
     return found

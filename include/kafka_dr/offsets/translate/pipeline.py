@@ -49,8 +49,8 @@ def translate_committed(
         **proven,
         **_compared(basis, _those(offsets, lambda at: at not in proven), on_demand or FactsOnDemand(basis)),
     }
-    translated = for_groups(committed, found)
-    ignored = basis.ignored[1]
+    passed_over, ignored = basis.ignored
+    translated = [without_ignored(each, passed_over.get(each.partition, ())) for each in for_groups(committed, found)]
     if not ignored:
         return translated
     starts = basis.target.topics.log_starts(ignored)
@@ -180,6 +180,18 @@ def _not_exact(
 def _not_by_facts(offset: int) -> Translation:
     reason = "another replication made the copy there, and its content was not compared"
     return Translation(offset, None, "unknown", None, reason)
+
+
+def without_ignored(translated: TranslatedOffset, ignored: Sequence[OffsetRange]) -> TranslatedOffset:
+    """Say how much of what the group has not read on the source is quarantined there, and has no copy.
+
+    :param ignored: of the partition, on the source
+    """
+    left = sum(max(0, each.end - max(each.start, translated.source_offset)) for each in ignored)
+    if not left:
+        return translated
+    said = f"{translated.reason}; {left} offsets that it has not read on the source are quarantined, and have no copy"
+    return replace(translated, reason=said)
 
 
 def past_ignored(translated: TranslatedOffset, ignored: Sequence[OffsetRange]) -> TranslatedOffset:
