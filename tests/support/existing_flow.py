@@ -140,16 +140,17 @@ class ExistingFlow:
         with self.protection.cluster("west", "admin") as admin:
             admin.acls.add(
                 [
-                    replace(self.right(each), name=begin)
+                    replace(self.right(each), name=self.protection.copy_name(begin))
                     for each in operations
                     for begin in (f"{self.protection.name}.", *self.begins)
                 ]
             )
 
     def right(self, operation: AclOperation, permission: AclPermission = AclPermission.ALLOW) -> Acl:
-        """Return a right of its principal on the group's topics."""
+        """Return a right of its principal on the copies of the group's topics."""
         topics, prefixed = ResourceType.TOPIC, PatternType.PREFIXED
-        return Acl(topics, f"{self.protection.name}.", prefixed, f"User:{PRINCIPAL}", operation, permission)
+        begin = self.protection.copy_name(f"{self.protection.name}.")
+        return Acl(topics, begin, prefixed, f"User:{PRINCIPAL}", operation, permission)
 
     def config(self) -> dict[str, str]:
         """Return the connector's settings: those of its own principal are a reference."""
@@ -175,7 +176,7 @@ class ExistingFlow:
             **producer,
             "producer.override.sasl.jaas.config": f"${{file:{secrets}:west.sasl.jaas.config}}",
             "connector.class": own["connector.class"],
-            "replication.policy.class": own["replication.policy.class"],
+            **_naming(own),
             "topics": self.only or ",".join(rf"{re.escape(begin)}.*" for begin in begins),
             "tasks.max": "1",
             "key.converter": _BYTES,
@@ -197,7 +198,7 @@ class ExistingFlow:
 
     def wait_copied(self, records: Mapping[TopicPartition, int], seconds: float = 30) -> None:
         """Wait until the copies on west end at or after these offsets."""
-        self.protection.wait_for_ends("west", records, seconds)
+        self.protection.wait_for_ends("west", {self.protection.copy(p): end for p, end in records.items()}, seconds)
 
     def die_and_come_back(self) -> None:
         """Kill the worker before it commits what it has copied: after it is back, it copies that again."""
@@ -227,3 +228,9 @@ class ExistingFlow:
         with suppress(KafkaDrError):
             self.connect.delete(self.name)
         self.connect.close()
+
+
+def _naming(own: Mapping[str, str]) -> dict[str, str]:
+    """Return how the connector names copies: as this project's own one, and nothing where that is a bare default."""
+    found = {key: value for key, value in own.items() if key.startswith("replication.policy.")}
+    return {} if found.get("replication.policy.separator") == "." else found

@@ -49,7 +49,7 @@ def look(protection: Protection) -> Seen:
 def acls_of(protection: Protection, cluster: str) -> frozenset[Acl]:
     """Return the ACLs about a group's names, on one cluster."""
     with protection.cluster(cluster, "admin") as admin:
-        return frozenset(acl for acl in admin.acls.list() if acl.name.startswith(protection.name))
+        return frozenset(acl for acl in admin.acls.list() if protection.name in acl.name)
 
 
 def denies(protection: Protection, cluster: str) -> frozenset[Acl]:
@@ -79,7 +79,7 @@ def connectors(protection: Protection) -> dict[str, str]:
 
 
 def contents(protection: Protection, cluster: str, *, seconds: float = 30) -> dict[TopicPartition, list[Content]]:
-    """Return every committed record of the group's topics in its order, read by a plain client."""
+    """Return every committed record of the group's topics and copies in its order, read by a plain client."""
     settings = protection.lab.client_settings(cluster, "admin")
     consumer = Consumer(
         {
@@ -94,7 +94,7 @@ def contents(protection: Protection, cluster: str, *, seconds: float = 30) -> di
     )
     try:
         topics = consumer.list_topics(timeout=20).topics
-        owned = {n: t for n, t in topics.items() if n.startswith(f"{protection.name}.")}
+        owned = {n: t for n, t in topics.items() if f"{protection.name}." in n}
         wanted = [TopicPartition(name, number) for name, topic in owned.items() for number in topic.partitions]
         consumer.assign([ClientPartition(p.topic, p.partition, 0) for p in wanted])
         found: dict[TopicPartition, list[Content]] = {p: [] for p in wanted}

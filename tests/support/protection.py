@@ -103,6 +103,15 @@ class Protection:
         """The group as the topology declares it."""
         return self.topology.group(self.name)
 
+    def copy_name(self, topic: str, *, source: str = "east", target: str = "west") -> str:
+        """Return what the copy of a topic of one cluster is called on another."""
+        naming = self.group.naming(source, target)
+        return topic if naming is None else str(naming.copy_of(topic))
+
+    def copy(self, partition: TopicPartition) -> TopicPartition:
+        """Return what the copy of a partition of east is called on west."""
+        return TopicPartition(self.copy_name(partition.topic), partition.partition)
+
     @property
     def topology(self) -> Topology:
         """The lab's topology with this group in place of its own, and with quick times."""

@@ -68,7 +68,7 @@ def first_flow(context: GroupContext, flow: Flow) -> FirstFlow:
     replicator = context.clients.replicator(flow)
     setup = replicator.setup()
     if setup is None:
-        return FirstFlow("start", _unexplained(_holding_records(context, flow), flow, "there is no such flow"))
+        return FirstFlow("start", _unexplained(holding_records(context, flow), flow, "there is no such flow"))
     if not setup.exactly_once:
         problem = (
             f"{replicator.described} exists and is not exactly-once, so it may have copied records twice or left some "
@@ -86,7 +86,7 @@ def _not_copied(context: GroupContext, flow: Flow) -> list[TopicPartition]:
     replicator = context.clients.replicator(flow)
 
     def unexplained() -> list[TopicPartition]:
-        holding, copied = _holding_records(context, flow), replicator.positions()
+        holding, copied = holding_records(context, flow), replicator.positions()
         return [partition for partition in holding if partition not in copied]
 
     return still_missing(unexplained, clock=context.clock, seconds=ARRIVAL_SECONDS)
@@ -136,7 +136,8 @@ def _unexplained(partitions: Sequence[TopicPartition], flow: Flow, why: str) -> 
     )
 
 
-def _holding_records(context: GroupContext, flow: Flow) -> list[TopicPartition]:
+def holding_records(context: GroupContext, flow: Flow) -> list[TopicPartition]:
+    """Return the partitions of which the target of a flow holds records, by the names of their originals."""
     topics = context.copies_by(flow).topics
     partitions = topics.partitions(context.group.owns_topic)
     starts, ends = topics.log_starts(partitions), topics.high_watermarks(partitions)

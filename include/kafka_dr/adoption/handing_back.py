@@ -126,7 +126,7 @@ def lift_all(run: Run, cluster: str, guard: RegisterGuard) -> int:
     What an earlier try has lifted is lifted again if it is in force: a request that was held up may have added it.
     """
     added = run.clients.register(cluster).added_acls(run.group.name, cluster)
-    existing = plan.existing_fence(run.group) | plan.existing_change_fence(run.group)
+    existing = plan.existing_denies(run.group, cluster)
     ours = added.current | added.remembered(run.epoch)
     return len(run.acl_changes(cluster, guard).lift(existing, ours - existing))
 

@@ -126,8 +126,7 @@ def flow_fence(group: ProtectionGroup) -> frozenset[Acl]:
 
 def copy_fence(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
     """Return the DENYs that keep everybody but replication from the copies on a cluster that are never opened."""
-    origins = (name for name in group.clusters if name != cluster)
-    copies = [resource for origin in origins for resource in _copies(group, origin, cluster)]
+    copies = _copies_on(group, cluster)
     probe = _denies([group.probe_principal], AclOperation.WRITE, copies)
     return _denied(group.principals, DENIED[ResourceState.READABLE_COPY], {ResourceType.TOPIC: copies}) | probe
 
@@ -165,23 +164,26 @@ def witness(group: ProtectionGroup, also: Collection[str] = ()) -> frozenset[Acl
     return _denies([group.probe_principal, *also], AclOperation.WRITE, [topic])
 
 
-def existing_fence(group: ProtectionGroup) -> frozenset[Acl]:
+def existing_fence(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
     """Return the DENYs that stop the replication which was there before the group was adopted from writing.
 
     It may be a process of somebody else, who can start it again at any time. So these stay until the group is released.
+
+    :param cluster: the one to which it has copied
     """
-    return _denies(_existing(group), AclOperation.WRITE, _topics(group))
+    return _denies(_existing(group), AclOperation.WRITE, [*_topics(group), *_copies_on(group, cluster)])
 
 
-def existing_change_fence(group: ProtectionGroup) -> frozenset[Acl]:
+def existing_change_fence(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
     """Return the DENYs that stop it from changing topics and their settings, and from setting offsets of groups."""
-    changes = _denied(_existing(group), CHANGES, {ResourceType.TOPIC: _topics(group)})
+    topics = [*_topics(group), *_copies_on(group, cluster)]
+    changes = _denied(_existing(group), CHANGES, {ResourceType.TOPIC: topics})
     return changes | _denied(_existing(group), _READS, {ResourceType.GROUP: _groups(group)})
 
 
-def existing_denies(group: ProtectionGroup) -> frozenset[Acl]:
+def existing_denies(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
     """Return both: everything that is denied to that replication."""
-    return existing_fence(group) | existing_change_fence(group)
+    return existing_fence(group, cluster) | existing_change_fence(group, cluster)
 
 
 def _existing(group: ProtectionGroup) -> tuple[str, ...]:
@@ -233,6 +235,11 @@ def _copies(group: ProtectionGroup, source: str, target: str) -> list[_Resource]
         return []
     named = ((kind, naming.copy_of(name), pattern) for kind, name, pattern in _topics(group))
     return [(kind, name, pattern) for kind, name, pattern in named if name is not None]
+
+
+def _copies_on(group: ProtectionGroup, cluster: str) -> list[_Resource]:
+    """Return the same of all copies on a cluster."""
+    return [each for origin in group.clusters if origin != cluster for each in _copies(group, origin, cluster)]
 
 
 def _groups(group: ProtectionGroup) -> list[_Resource]:

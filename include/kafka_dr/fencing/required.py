@@ -40,7 +40,7 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
     # What arrives late from a cluster that was lost is approved first.
     lost = [name for name in state.standbys if named and name != cluster and is_closed(state, name)]
     late = frozenset[Acl]().union(*(plan.copy_flow_fence(group, name, cluster) for name in lost))
-    kept_out = apart | late | (plan.existing_denies(group) if replaced else frozenset[Acl]())
+    kept_out = apart | late | (plan.existing_denies(group, cluster) if replaced else frozenset[Acl]())
     if state.roles.of(cluster) is Role.ACTIVE:
         return plan.flow_fence(group) | kept_out
     closed = plan.flow_fence(group) if is_closed(state, cluster) else frozenset[Acl]()

@@ -31,16 +31,11 @@ def basis_of(run: Run, transfer: PositionTransfer | None = None) -> TranslationB
 
     :param transfer: between which logs; along the run's flow where ``None``
     """
-    found = basis_of_facts(run, transfer)
+    found = replace(basis_of_facts(run, transfer), taken_over=taken_over_copies(run, valid_seeds(run, transfer)))
     if transfer is not None and not transfer.follows_flow:
-        # Seeds and frontier of the run are about the other logs.
-        return replace(found, ignored=ignored_ranges(run, follows_flow=False))
-    return replace(
-        found,
-        seeds=_seeds_and_frontier(run),
-        ignored=ignored_ranges(run),
-        taken_over=taken_over_copies(run, valid_seeds(run)),
-    )
+        # The frontier of the run is about the other logs.
+        return replace(found, seeds=seeds(run, transfer), ignored=ignored_ranges(run, transfer))
+    return replace(found, seeds=_seeds_and_frontier(run), ignored=ignored_ranges(run))
 
 
 def basis_of_facts(run: Run, transfer: PositionTransfer | None = None) -> TranslationBasis:
@@ -81,37 +76,48 @@ def keeping_basis_of(run: Run, transfer: PositionTransfer | None = None) -> Tran
     return replace(basis, cache=replace(basis.cache, record=record), keeps=True)
 
 
-def seeds(run: Run) -> dict[TopicPartition, list[SeedPoint]]:
-    """Return every point where a direction began, seen from this run's source; journaled by earlier runs."""
+def seeds(run: Run, transfer: PositionTransfer | None = None) -> dict[TopicPartition, list[SeedPoint]]:
+    """Return every point where a direction began, seen from this run's source; journaled by earlier runs.
+
+    :param transfer: between which logs; along the run's flow where ``None``
+    """
     found: dict[TopicPartition, list[SeedPoint]] = {}
-    for seed in valid_seeds(run):
+    for seed in valid_seeds(run, transfer):
         for partition, point in seed.points.items():
             found.setdefault(partition, []).append(point if seed.source == run.source else point.reversed)
     return found
 
 
-def valid_seeds(run: Run) -> list[FlowSeed]:
-    """Return the seeds between this run's two clusters whose logs are still those that the clusters have."""
+def valid_seeds(run: Run, transfer: PositionTransfer | None = None) -> list[FlowSeed]:
+    """Return the seeds between this run's two clusters whose logs are still those that the clusters have.
+
+    :param transfer: between which logs; along the run's flow where ``None``
+    """
     # Where a cluster was copied again, what was known of the topics before does not count.
     rebuilt, clusters = _last_rebuild(run), {run.source, run.target}
     found = all_seeds(run.history)
     if not run.opens_copy:
         # Before the group was adopted with these names, the same topics may have been copies of one another.
-        found = [seed for seed in found if not seed.on_source]
+        adopted = max((seed.epoch for seed in found if seed.mode is not None), default=0)
+        origin = (transfer or along_flow(run)).origin
+        found = [seed for seed in found if seed.epoch >= adopted and seed.source == origin]
     return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
 
-def ignored_ranges(run: Run, *, follows_flow: bool = True) -> tuple[Ignored, Ignored]:
+def ignored_ranges(run: Run, transfer: PositionTransfer | None = None) -> tuple[Ignored, Ignored]:
     """Return what failbacks have quarantined on source and target: it is neither copied nor a copy.
 
-    :param follows_flow: whether the source has the originals, where copies have other names: only those hold such
-        records
+    Where copies have other names, only originals hold such records.
+
+    :param transfer: between which logs; along the run's flow where ``None``
     """
     if not any(QUARANTINE in facts for facts in run.history.values()):
         return {}, {}
-    if run.opens_copy:
-        return _quarantined_on(run, run.source), _quarantined_on(run, run.target)
-    return (_quarantined_on(run, run.source), {}) if follows_flow else ({}, _quarantined_on(run, run.target))
+    origin = (transfer or along_flow(run)).origin
+    on_source, on_target = (
+        _quarantined_on(run, end) if run.opens_copy or end == origin else {} for end in (run.source, run.target)
+    )
+    return on_source, on_target
 
 
 def _quarantined_on(run: Run, cluster: str) -> Ignored:

@@ -100,10 +100,12 @@ def taking_over(
     approved_by: str,
     at: datetime,
     before: RegisterState | None = None,
+    copies_named: str = "",
 ) -> RegisterState:
     """Return the record with which a run takes a group that is not adopted, to take over its existing replication.
 
     :param before: the record that the registers hold; ``None`` if there is none
+    :param copies_named: see :class:`RegisterState`
     :raises Refused: the group is adopted, or another run takes it over
     """
     return RegisterState(
@@ -117,6 +119,7 @@ def taking_over(
         at,
         evidence_sha256=evidence_sha256,
         approved_by=approved_by,
+        copies_named=copies_named,
     )
 
 

@@ -54,8 +54,8 @@ def topics_to_copy(
     copied = frozenset(already)
     closed = fenced(group, wanted, context.rules_in_force(flow.target), cluster=flow.target)
     fresh = _fresh(context, flow, state, closed - copied) if replaced else frozenset[str]()
-    filled = _filled(context, flow.target, fresh)
-    if not _is_proven(context, flow.target, fresh - filled):
+    filled = _filled(context, flow, fresh)
+    if not _is_proven(context, flow, fresh - filled):
         closed -= fresh - filled
     chosen = copied | (closed - filled)
     unfenced = frozenset(group.matched_topics) - chosen - filled
@@ -97,16 +97,16 @@ def _fresh(context: GroupContext, flow: Flow, state: RegisterState, names: froze
     return fresh - {p.topic for p in where.next_to_read} if where.seed_epoch == seed.epoch else fresh
 
 
-def _filled(context: GroupContext, cluster: str, names: frozenset[str]) -> frozenset[str]:
+def _filled(context: GroupContext, flow: Flow, names: frozenset[str]) -> frozenset[str]:
     """Return the topics of which a partition has ever held something, also what is in an open transaction."""
-    topics = context.operator(cluster).topics
+    topics = context.copies_by(flow).topics
     found = topics.describe(names & topics.names()) if names else {}
     ends = topics.high_watermarks(p for topic in found.values() for p in topic.partitions) if found else {}
     return frozenset(p.topic for p, end in ends.items() if end > 0)
 
 
-def _is_proven(context: GroupContext, cluster: str, names: frozenset[str]) -> bool:
+def _is_proven(context: GroupContext, flow: Flow, names: frozenset[str]) -> bool:
     """Return whether the leaders of topics apply the fence: a broker may learn of DENYs later than the one asked."""
-    if not names or not names & context.operator(cluster).topics.names():
+    if not names or not names & context.copies_by(flow).topics.names():
         return True
-    return context.writes_refused(cluster).passes
+    return context.writes_refused(flow.target, led=context.led_with_copies(flow.target)).passes

@@ -334,7 +334,7 @@ class GroupContext:
 
     def kept_out(self, state: RegisterState, cluster: str) -> frozenset[Acl]:
         """Return the DENYs of replication that a take over has replaced; none where there was none."""
-        return frozenset() if self.replaced(state, cluster) is None else plan.existing_denies(self.group)
+        return frozenset() if self.replaced(state, cluster) is None else plan.existing_denies(self.group, cluster)
 
     def required_denies(self, state: RegisterState, cluster: str) -> frozenset[Acl]:
         """Return the DENYs that a record requires of a cluster; it may have others."""

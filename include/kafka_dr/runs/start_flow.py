@@ -39,7 +39,7 @@ def begin(
     """
     seconds = run.group.timing.step_deadline_seconds
     run.look_for_topics(flow.target)
-    run.acl_changes(flow.target, guard).lift(plan.flow_fence(run.group))
+    run.acl_changes(flow.target, guard).lift(plan.fence_of_flow(run.group, flow.source, flow.target))
     replicator = run.clients.replicator(flow, group=topics_to_copy(run, flow, run.record()).group)
     if replicator.ensure(stopped=True) == "created":
         replicator.wait_stopped(seconds)

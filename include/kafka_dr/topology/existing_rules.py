@@ -53,7 +53,17 @@ def existing_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
     if kind == "confluent_replicator" and len(document.texts(*spec, "connectors")) > 1:
         seen = "several connectors are given with confluent_replicator, which is one"
         yield document.mistake((*spec, "connectors"), seen, "name the one that copies the group's topics")
+    yield from _alias(document, here, spec)
     yield from _principal(document, here, spec)
+
+
+def _alias(document: Document, here: Path, spec: Path) -> Iterator[Mistake]:
+    """An alias is a part of the names of copies, where these begin with that of a cluster."""
+    alias, active = document.at(*spec, "source_alias"), document.at(*here, "initial_active")
+    if document.at(*here, "flow", "naming") == "default" and alias is not None and alias != active:
+        seen = f"source_alias is {alias!r}, so its copies begin with that, and naming is default, by which they begin "
+        seen += f"with {active!r}"
+        yield document.mistake((*spec, "source_alias"), seen, "declare the cluster under the name of its alias")
 
 
 def _keys(document: Document, spec: Path, kind: str) -> Iterator[Mistake]:

@@ -47,10 +47,6 @@ def naming_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
 
 def _not_yet(document: Document, here: Path) -> Iterator[Mistake]:
     """Yield what this version does only where a copy has the name of its original."""
-    for key in ("existing_replication",):
-        if document.keys(*here, key):
-            seen = f"naming is default, and {key} is only for copies with the names of their originals"
-            yield document.mistake((*here, key), seen, "leave it out")
     if document.at(*here, "fence_operations") == "all":
         seen = "naming is default, and fence_operations is all"
         yield document.mistake((*here, "fence_operations"), seen, "leave it out, or set it to listed")

@@ -23,16 +23,23 @@ from kafka_dr.verbs.resume import resume
 from kafka_dr.verbs.roll_back import roll_back
 from kafka_dr.verbs.runner import run_step
 from kafka_dr.verbs.switch import switch
+from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support import outside_view
 from support.dying_process import DyingProcess
 from support.existing_flow import ExistingFlow
 from support.protection import STEPS_OF_RELEASE, Protection
 from support.taking_over import SilentWatch, TakingOver
+from support.waiting import eventually
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.parametrize("separator", ["", "."], ids=["same names", "other names"], indirect=True),
+]
 
 STEPS = (StepName.CLAIM, StepName.STOP_EXISTING, StepName.VERIFY_TAIL, StepName.START_FLOW)
 TO_THE_END = (*STEPS, StepName.SETTLE, StepName.REPORT)
@@ -52,12 +59,26 @@ def copied(existing: ExistingFlow, count: int) -> None:
 
 
 def values(protection: Protection, cluster: str) -> Counter[bytes | None]:
-    """Return the values of the payments on a cluster, and how often each is there."""
-    partitions = [TopicPartition(protection.topic, n) for n in range(protection.partitions)]
+    """Return the values of the payments that east has written on a cluster, and how often each is there."""
+    topic = protection.topic if cluster == "east" else protection.copy_name(protection.topic)
+    partitions = [TopicPartition(topic, n) for n in range(protection.partitions)]
     with protection.cluster(cluster, "admin") as admin:
         ends = admin.topics.last_stable_offsets(partitions)
         ranges = {p: OffsetRange(0, ends[p]) for p in partitions}
         return Counter(record.value for record in admin.log.read({p: r for p, r in ranges.items() if len(r)}))
+
+
+def flows_run(protection: Protection) -> None:
+    """Do what ``dr_flows`` does, which starts the flow back where copies have other names."""
+    count = 2 if protection.group.renames_copies else 1
+
+    def done() -> bool:
+        with protection.clients() as clients:
+            reconciled = reconcile_flows(protection.name, clients).outcome == "ok"
+        found = outside_view.connectors(protection).values()
+        return reconciled and len(found) == count and {each.split()[0] for each in found} == {"RUNNING"}
+
+    eventually(done, seconds=60)
 
 
 def assert_as_it_was(existing: ExistingFlow, before: outside_view.Seen) -> None:
@@ -243,6 +264,7 @@ def test_a_group_is_released_and_adopted_again(existing: ExistingFlow, spark: Sp
     taking = TakingOver(protection, spark)
     with protection.clients() as clients:
         taking.take_over(clients)
+        flows_run(protection)
         protection.produce("east", 40)
         protection.wait_copied()
         request = taking.request("un_adopt")
@@ -282,10 +304,13 @@ def test_a_release_that_dies_is_abandoned_or_finished(existing: ExistingFlow, sp
         request = taking.request("un_adopt")
         run_step(StepName.PREFLIGHT, request, clients)
         taking.approve(request, clients)
+        flows_run(protection)
         for step in (StepName.CLAIM, StepName.STOP_FLOW):
             run_step(step, request, clients)
+        assert {each.split()[0] for each in outside_view.connectors(protection).values()} == {"STOPPED"}
     with protection.clients() as clients:
         resume(ResumeRequest(protection.name, "abandon", reason="a test", confirmed=True), clients)
+    assert {each.split()[0] for each in outside_view.connectors(protection).values()} == {"RUNNING"}
     state = protection.state("east")
     assert state is not None
     assert_taken_over(existing, state.run)

@@ -40,9 +40,9 @@ def mirror(*, config: dict[str, Any] | None = None, topics: str = r"orders\..*",
 
 
 @contextmanager
-def reached(api: StrimziApi, *, token: str = TOKEN, seconds: float = 0.3, **other: str) -> Iterator[StrimziMirrorMaker]:
+def reached(api: StrimziApi, *, token: str = TOKEN, seconds: float = 0.3, **other: Any) -> Iterator[StrimziMirrorMaker]:
     with served(api) as address, KubernetesSession(HttpEndpoint(address, token=token)) as kubernetes:
-        named = {"namespace": "kafka", "name": "my-mm2", "source": "east", **other}
+        named: dict[str, Any] = {"namespace": "kafka", "name": "my-mm2", "source": "east", **other}
         yield StrimziMirrorMaker(
             kubernetes, owns=lambda t: t.startswith("orders."), clock=SystemClock(), offsets_seconds=seconds, **named
         )

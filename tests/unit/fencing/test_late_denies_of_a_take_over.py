@@ -41,7 +41,7 @@ from support.pattern_group import pattern_group
 from support.register_states import AT
 
 GROUP = pattern_group(existing_replication=ExistingReplicationSpec(replicator="external", principal="User:old"))
-STANDBY, EXISTING = plan.standby(GROUP), plan.existing_fence(GROUP) | plan.existing_change_fence(GROUP)
+STANDBY, EXISTING = plan.standby(GROUP), plan.existing_fence(GROUP, "west") | plan.existing_change_fence(GROUP, "west")
 
 
 class TakenOverGroup(GroupInMemory):
@@ -74,7 +74,7 @@ class TakenOverGroup(GroupInMemory):
 def fence() -> tuple[frozenset[Acl], ...]:
     """Return what a take over adds, as it does."""
     applications, probe, changes = plan.standby_in_order(GROUP)
-    return applications | plan.existing_fence(GROUP), probe, changes | plan.existing_change_fence(GROUP)
+    return applications | plan.existing_fence(GROUP, "west"), probe, changes | plan.existing_change_fence(GROUP, "west")
 
 
 def claims(group: TakenOverGroup, run: str = "first") -> None:

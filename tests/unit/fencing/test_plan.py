@@ -123,19 +123,31 @@ def test_the_largest_group_that_was_thought_of_needs_three_times_as_many_denies_
 
 
 def test_what_was_there_before_an_adoption_is_denied_by_its_own_principal_alone(group: ProtectionGroup) -> None:
-    assert plan.existing_fence(group) == plan.existing_change_fence(group) == frozenset()
+    assert plan.existing_fence(group, "west") == plan.existing_change_fence(group, "west") == frozenset()
     spec = ExistingReplicationSpec(replicator="external", principal="User:old")
     taken_over = group.model_copy(update={"existing_replication": spec})
-    writes, changes = plan.existing_fence(taken_over), plan.existing_change_fence(taken_over)
+    writes, changes = plan.existing_fence(taken_over, "west"), plan.existing_change_fence(taken_over, "west")
     assert {acl.principal for acl in writes | changes} == {"User:old"}
     assert {(acl.operation, acl.resource) for acl in writes} == {(AclOperation.WRITE, ResourceType.TOPIC)}
     assert AclOperation.WRITE not in {acl.operation for acl in changes}
     assert not (writes | changes) & (plan.standby(taken_over) | plan.flow_fence(taken_over))
     own = spec.model_copy(update={"principal": group.replicator_principal})
     kept = group.model_copy(update={"existing_replication": own})
-    assert plan.existing_fence(kept) == plan.existing_change_fence(kept) == frozenset(), (
+    assert plan.existing_fence(kept, "west") == plan.existing_change_fence(kept, "west") == frozenset(), (
         "this project's flow writes as it"
     )
+
+
+def test_what_was_there_before_is_denied_the_copies_that_it_made_and_the_topics_of_applications(
+    group: ProtectionGroup,
+) -> None:
+    spec = ExistingReplicationSpec(replicator="external", principal="User:old")
+    flow = group.flow.model_copy(update={"naming": "default", "separator": "-"})
+    named = group.model_copy(update={"flow": flow, "existing_replication": spec})
+    own = {acl.name for acl in plan.flow_fence(named)}
+    assert {acl.name for acl in plan.existing_fence(named, "west")} == own | {f"east-{name}" for name in own}
+    changed = {acl.name for acl in plan.existing_change_fence(named, "west") if acl.resource is ResourceType.TOPIC}
+    assert changed == own | {f"east-{name}" for name in own}
 
 
 def test_the_fence_of_copies_with_other_names_is_about_them_and_about_nothing_else(group: ProtectionGroup) -> None:

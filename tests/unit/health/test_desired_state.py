@@ -81,7 +81,7 @@ def test_replication_that_a_take_over_has_replaced_is_kept_out_in_every_phase_an
     state = a_state(phase=phase, active="east", standby="west")
     for cluster in ("east", "west"):
         without, wanted = (denies_of(group, state, cluster, replaced=replaced) for replaced in (False, True))
-        assert wanted - without == plan.existing_denies(group)
+        assert wanted - without == plan.existing_denies(group, "west")
         assert {acl.principal for acl in wanted - without} == {"User:old"}
 
 

@@ -69,10 +69,10 @@ class WithOldReplication:
         self.proven = True
 
     def kept_out(self) -> frozenset[Acl]:
-        return plan.existing_denies(self.group) if self.taken_over else frozenset()
+        return plan.existing_denies(self.group, "west") if self.taken_over else frozenset()
 
     def old_copies(self) -> None:
-        if not plan.existing_fence(self.group) <= self.denied:
+        if not plan.existing_fence(self.group, "west") <= self.denied:
             self.ends["eu.b"] = self.ends.get("eu.b", 0) + 5
 
     def health_looks(self) -> None:
@@ -105,8 +105,9 @@ class WithOldReplication:
             replaced=lambda *_: self.seed if self.taken_over else None,
             kept_out=lambda *_: self.kept_out(),
             rules_in_force=lambda _: frozenset(self.denied),
-            operator=lambda _: SimpleNamespace(topics=on_west),
-            writes_refused=lambda _: Check.that("writes_refused", self.proven, "asked"),
+            copies_by=lambda _: SimpleNamespace(topics=on_west),
+            led_with_copies=lambda _: {},
+            writes_refused=lambda _, led: Check.that("writes_refused", self.proven, "asked"),
             clients=clients,
         )
         return topics_to_copy(cast("Any", context), Flow("orders", "east", "west"), a_state(), self.copied)

@@ -92,6 +92,18 @@ def test_names_that_would_be_confused_are_refused(
     assert any(said in each for each in mistakes_in(edited(NAMED, change)))
 
 
+def test_the_alias_of_what_is_taken_over_is_the_name_of_its_cluster(
+    edited: Edit, load_text: Load, mistakes_in: Complain
+) -> None:
+    def declared(alias: str) -> str:
+        old = f"{{replicator: mirrormaker, principal: 'User:old', source_alias: {alias}}}"
+        return edited((ROUTE, f"{NAMED[1]}    existing_replication: {old}\n"))
+
+    assert load_text(declared("east")).group("orders").existing_replication is not None
+    (only,) = mistakes_in(declared("primary"))
+    assert "source_alias is 'primary', so its copies begin with that" in only
+
+
 def test_a_separator_without_names_is_refused(edited: Edit, mistakes_in: Complain) -> None:
     found = mistakes_in(edited((ROUTE, f'{ROUTE}    flow: {{separator: "-"}}\n')))
     assert any("separator is given" in each for each in found)

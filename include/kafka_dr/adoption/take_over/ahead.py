@@ -32,8 +32,7 @@ def tail_of(run: Run, context: TakeOverContext) -> CopyTail:
     begin = dict(context.approved.compared)
     if (seen := run.journal.get(TAIL_SEEN)) is not None:
         begin |= {p: points[0] for p, points in decode(Points, seen["compared"]).items()}
-    source, target = (run.clients.cluster(cluster, "audit") for cluster in (run.source, run.target))
-    return CopyTail(source, target, begin)
+    return CopyTail(run.clients.cluster(run.source, "audit"), run.copies_by(run.flow, "audit"), begin)
 
 
 def faults_of(run: Run, context: TakeOverContext, tail: CopyTail) -> Sequence[TailFault]:

@@ -17,13 +17,14 @@ from kafka_dr.adoption.fenceable import (
 )
 from kafka_dr.adoption.take_over.audited_copy import MOST_DISPLACED
 from kafka_dr.adoption.take_over.context import TakeOverContext
+from kafka_dr.adoption.take_over.copies_back import no_copies_back, nobody_copies_back
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.checks import authorizers, register_checks
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.checks.cluster_checks import leaderless, right_clusters
 from kafka_dr.checks.pattern_topics import NAME as TOPICS_OF_PATTERNS
 from kafka_dr.checks.pattern_topics import topics_of_patterns
-from kafka_dr.clusters import AclOperation, ResourceType
+from kafka_dr.clusters import AclOperation, ResourceType, Topic
 from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
@@ -50,7 +51,7 @@ def take_over_checks(context: TakeOverContext, *, audited: bool = True) -> tuple
         return first
     questions = (*_QUESTIONS, *(_OF_THE_AUDIT if audited else ()))
     found = tuple(asked(name, partial(ask, context)) for name, ask in questions)
-    return (*first, *found, *_lasting(context), *_of_patterns(context))
+    return (*first, *found, *_of_both_flows(context), *_lasting(context), *_of_patterns(context))
 
 
 def _lasting(context: TakeOverContext) -> tuple[Check, ...]:
@@ -81,6 +82,7 @@ def as_adopted(run: Run) -> RegisterState:
         approved_by="",
         at=run.clock.now(),
         before=run.register_state,
+        copies_named=run.group.copies_named,
     )
 
 
@@ -117,9 +119,8 @@ def _principal_writes_the_copy(context: TakeOverContext) -> Check:
             "could resume it at any time: observe this replication as an observed flow, or stop it and adopt without it"
         )
         return Check(name, "failed", said)
-    topics = run.read_cache.topics(run.target)
+    group, topics = run.group, [*run.read_cache.topics(run.target), *run.copies_on(run.target)]
     authorizer = authorizer_of(run, run.target, run.read_cache.acls(run.target))
-    group = run.group
     known = {*group.principals, group.probe_principal, group.replicator_principal, principal, *group.super_users}
     others = sorted(authorizer.writers(topics) - known)
     wrong = []
@@ -130,10 +131,11 @@ def _principal_writes_the_copy(context: TakeOverContext) -> Check:
             f"{', '.join(others)} may write on {run.target}, and the topology names none of them: whoever writes the "
             "copy has to be existing_replication.principal, and nobody else may write there. Remove these rights"
         )
-    able = [t for t in topics if authorizer.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, t)]
-    if topics and not able:
+    copies = [t for t in topics if run.opens_copy or not group.owns_topic(t)]
+    able = [t for t in copies if authorizer.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, t)]
+    if copies and not able:
         wrong.append(
-            f"{principal} may write none of the group's topics on {run.target}, so it does not write the copy: correct "
+            f"{principal} may write none of the copies on {run.target}, so it does not write the copy: correct "
             "existing_replication.principal"
         )
     return Check.that(name, not wrong, "; ".join(wrong) or f"{principal} writes the copy on {run.target}")
@@ -167,9 +169,9 @@ def _own_flow_is_still(context: TakeOverContext) -> Check:
 
 
 def _topics_correspond(context: TakeOverContext) -> Check:
-    """Return whether copies have the names of their originals, and as many partitions."""
+    """Return whether copies have the names that the topology gives them, and as many partitions as their originals."""
     run = context.run
-    on_source, on_target = run.read_cache.topics(run.source), run.read_cache.topics(run.target)
+    on_source, on_target = _originals_and_copies(run)
     wrong = [f"{name} has no leader for all of its partitions" for name in leaderless({**on_source, **on_target})]
     for name in sorted(on_source.keys() & on_target.keys()):
         partitions = [len(topics[name].leaders) for topics in (on_source, on_target)]
@@ -177,9 +179,9 @@ def _topics_correspond(context: TakeOverContext) -> Check:
             wrong.append(f"{name} has {partitions[0]} partitions on {run.source} and {partitions[1]} on {run.target}")
     if on_source and not on_source.keys() & on_target.keys():
         wrong.append(
-            f"{run.target} has none of the group's {counted(len(on_source), 'topic')} under the name that it "
-            f"has on {run.source}: "
-            "only copies with the names of their originals can be taken over. Observe others as observed_flows"
+            f"{run.target} has no copy of the group's {counted(len(on_source), 'topic')} under {_copies_called(run)}: "
+            "correct flow.naming and flow.separator. Copies with yet other names can only be observed, as "
+            "observed_flows"
         )
     if extra := sorted(on_target.keys() - on_source.keys()):
         wrong.append(
@@ -238,8 +240,33 @@ def _faults_can_be_kept(context: TakeOverContext) -> Check:
 
 def _topic_ids(run: Run) -> dict[str, tuple[str, str]]:
     """Return the ids of the topics that both clusters have."""
-    on_source, on_target = run.read_cache.topics(run.source), run.read_cache.topics(run.target)
+    on_source, on_target = _originals_and_copies(run)
     return {name: (on_source[name].topic_id, on_target[name].topic_id) for name in on_source.keys() & on_target.keys()}
+
+
+def _originals_and_copies(run: Run) -> tuple[dict[str, Topic], dict[str, Topic]]:
+    """Return the group's topics on the source, and their copies on the target, by the names of the originals."""
+    on_source = run.read_cache.topics(run.source)
+    if run.opens_copy:
+        return on_source, run.read_cache.topics(run.target)
+    copies = run.copies_by(run.flow).topics
+    return on_source, copies.describe(filter(run.group.owns_topic, copies.names()))
+
+
+def _copies_called(run: Run) -> str:
+    """Say what copies are called, by the example of one."""
+    naming = run.group.naming(run.source, run.target)
+    first = min(run.read_cache.topics(run.source), default="")
+    return f"the name that it has on {run.source}" if naming is None else f"a name like {naming.copy_of(first)}"
+
+
+def _of_both_flows(context: TakeOverContext) -> tuple[Check, ...]:
+    """Ask about the flow back as well, where copies have names of their own, so that both run."""
+    run = context.run
+    if run.opens_copy:
+        return ()
+    asks = (("copies_back_are_empty", no_copies_back), ("writers_of_copies_back", nobody_copies_back))
+    return tuple(asked(name, partial(ask, run)) for name, ask in asks)
 
 
 _FIRST: tuple[tuple[str, Question], ...] = (

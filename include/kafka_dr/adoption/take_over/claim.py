@@ -30,7 +30,14 @@ def _decided(run: Run) -> Mapping[str, Any]:
 
 
 def _begun(run: Run, signed: dict[str, Any]) -> RegisterState:
-    return taking_over(run.group.name, active=run.source, standby=run.target, before=run.register_state, **signed)
+    return taking_over(
+        run.group.name,
+        active=run.source,
+        standby=run.target,
+        before=run.register_state,
+        copies_named=run.group.copies_named,
+        **signed,
+    )
 
 
 def _copy(run: Run, answers: Sequence[Answer]) -> Mapping[str, Mapping[str, Any]]:

@@ -64,6 +64,6 @@ class TakeOverContext:
         return CopyMade.from_json(self.run.fact(COPY))
 
     def shared(self) -> tuple[list[TopicPartition], list[TopicPartition]]:
-        """Return the group's partitions that both clusters have, and those that only the target has."""
-        on_source, on_target = set(self.run.partitions(self.run.source)), set(self.run.partitions(self.run.target))
+        """Return the group's partitions of which both clusters hold something, and those that only the target has."""
+        on_source, on_target = set(self.run.partitions(self.run.source)), set(self.run.copied_by(self.run.flow))
         return sorted(on_source & on_target), sorted(on_target - on_source)

@@ -19,6 +19,7 @@ from kafka_dr.audit.corruption import Parts
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.flow_ends import held
 from kafka_dr.clusters.log import Isolation
+from kafka_dr.clusters.renamed import FlowCluster
 from kafka_dr.observation.records import ReadLog, SeenRecord
 from kafka_dr.parallel import at_once
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
@@ -34,11 +35,11 @@ class CopyTail:
     """The tail of a copy, and up to where it is compared.
 
     :param source: reached as audit
-    :param target: reached as audit
+    :param target: reached as audit, with the copies under the names of their originals
     :param begin: by partition, up to where an audit compared; other partitions are compared from their start
     """
 
-    def __init__(self, source: KafkaCluster, target: KafkaCluster, begin: Mapping[TopicPartition, SeedPoint]) -> None:
+    def __init__(self, source: KafkaCluster, target: FlowCluster, begin: Mapping[TopicPartition, SeedPoint]) -> None:
         self._source = source
         self._target = target
         self._tails = {p: PartitionTail(point, 0) for p, point in begin.items()}
@@ -181,7 +182,7 @@ class CopyTail:
 
 
 def _read(
-    cluster: KafkaCluster, ranges: Ranges, isolation: Isolation = "read_committed"
+    cluster: FlowCluster, ranges: Ranges, isolation: Isolation = "read_committed"
 ) -> dict[TopicPartition, list[SeenRecord]]:
     found: dict[TopicPartition, list[SeenRecord]] = {p: [] for p in ranges}
     for record in cluster.log.read({p: each for p, each in ranges.items() if len(each)}, isolation=isolation):

@@ -10,7 +10,7 @@ from kafka_dr.adoption.take_over.context import TakeOverContext
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
-from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_from_standby
 from kafka_dr.register.taken_over import BEGINS
 from kafka_dr.replication.moving import data_ends, flow_moves
 from kafka_dr.runs.run import Run
@@ -20,7 +20,9 @@ from kafka_dr.waiting import wait_until
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"journal where the flow begins, create {run.flow.name} stopped, give it these positions, and start it",)
+    said = f"journal where the flow begins, create {run.flow.name} stopped, give it these positions, and start it"
+    back = f"journal that {run.flow.reverse.name} begins at the start; dr_flows starts it when the group is adopted"
+    return (said,) if run.opens_copy else (said, back)
 
 
 def act(run: Run) -> Mapping[str, Any]:
@@ -35,6 +37,10 @@ def act(run: Run) -> Mapping[str, Any]:
     else:
         # What was journaled before is what the flow may have begun with.
         seed = FlowSeed.from_json(journaled)
+    if not run.opens_copy and (fact := fact_of_from_standby(run.target, run.source)) not in run.journal:
+        # dr_flows starts it: nothing was copied to the active cluster.
+        back = FlowSeed(state.epoch, run.target, run.source, on_source={}, mode="start")
+        run.write_fact(fact, back.to_json())
     TakeOverContext(run).require_still()
     begin(run, run.flow, lambda: seed.on_source, epoch=state.epoch, guard=run.guard(Phase.ADOPTING))
     return {"seeded": len(seed.on_source), "epoch": seed.epoch}

@@ -12,8 +12,9 @@ from typing import Any
 
 from kafka_dr.adoption.take_over.ahead import compare_ahead
 from kafka_dr.adoption.take_over.context import TakeOverContext
+from kafka_dr.adoption.take_over.copies_back import no_copies_back
 from kafka_dr.clock import Clock
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError, TryAgain
@@ -65,12 +66,13 @@ def act(run: Run) -> Mapping[str, Any]:
         guard.require()
         context.existing.stop(seconds)
     run.look_for_topics(run.source, run.target)
-    applications, probe, changes = plan.standby_in_order(run.group)
+    group, target = run.group, run.target
+    applications, probe, changes = plan.standby_in_order(group)
+    applications |= plan.apart(group, target) | plan.existing_fence(group, target)
     # The probe is denied last: a leader that refuses it applies the DENYs before it, too.
-    target = run.acl_changes(run.target, guard)
-    fence = (applications | plan.existing_fence(run.group), probe, changes | plan.existing_change_fence(run.group))
-    added = target.add(*fence)
-    run.acl_changes(run.source, guard).add(plan.flow_fence(run.group))
+    fence = (applications, probe, changes | plan.existing_change_fence(group, target))
+    added = run.acl_changes(target, guard).add(*fence)
+    run.acl_changes(run.source, guard).add(_at_source(run))
     _end_transactions(run, context)
     ends = _still_ends(run)
     run.write_fact("copy_ends", {"ends": positions_to_json(ends), "stopped_at": began.isoformat()})
@@ -79,20 +81,33 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """Every leader refuses writes, the DENYs are there, nothing is written, and what can be asked is stopped."""
-    group = run.group
-    wanted = plan.standby(group) | plan.existing_fence(group) | plan.existing_change_fence(group)
+    group, led = run.group, run.led_with_copies(run.target)
+    wanted = plan.standby(group) | plan.apart(group, run.target) | plan.existing_denies(group, run.target)
     present = run.denies_present(run.target, wanted)
-    refused = run.writes_refused(run.target) if run.partitions(run.target) else present
+    refused = run.writes_refused(run.target, led=led) if led else present
     return (
         present.named("principal_denied"),
         refused.named("standby_refuses"),
+        *_apart(run),
         _nothing_is_written(run),
         _is_stopped(run),
     )
 
 
+def _at_source(run: Run) -> frozenset[Acl]:
+    """Return the DENYs of the cluster that stays active: no flow writes where applications do."""
+    return plan.flow_fence(run.group) | plan.apart(run.group, run.source)
+
+
+def _apart(run: Run) -> tuple[Check, ...]:
+    """Return whether nobody but replication can write copies on the active cluster, where it gets any."""
+    if run.opens_copy:
+        return ()
+    return (run.denies_present(run.source, _at_source(run)).named("copies_denied_on_source"), no_copies_back(run))
+
+
 def copy_ends(run: Run) -> dict[TopicPartition, int]:
-    """Return the log ends of the standby, by partition, as they were journaled after the fence."""
+    """Return the log ends of the copy, by partition of the source, as they were journaled after the fence."""
     return positions_from_json(run.own_fact("copy_ends")["ends"])
 
 
@@ -146,12 +161,13 @@ def known_status(existing: ExistingReplication, clock: Clock, seconds: float) ->
 def _end_transactions(run: Run, context: TakeOverContext) -> None:
     """Abort what is open on the standby; whoever opened it cannot write there any more."""
     guard, seconds = run.guard(Phase.ADOPTING), run.group.timing.step_deadline_seconds
-    end_transactions(run, run.target, guard, all_of_them=True)
+    partitions = run.led_with_copies(run.target)
+    end_transactions(run, run.target, guard, all_of_them=True, partitions=partitions)
     if ids := context.existing.transactional_ids():
         guard.require()
         run.operator(run.target).transactions.take_over(ids)
     held = open_transactions.wait_until_stable(
-        run.operator(run.target), run.partitions(run.target), clock=run.clock, deadline_seconds=seconds
+        run.operator(run.target), partitions, clock=run.clock, deadline_seconds=seconds
     ).held_back
     if held:
         shown = ", ".join(map(str, sorted(held)[:3]))
@@ -161,8 +177,8 @@ def _end_transactions(run: Run, context: TakeOverContext) -> None:
 
 
 def _still_ends(run: Run) -> dict[TopicPartition, int]:
-    """Return the log ends of the standby once they have been still for a while."""
-    topics, partitions = run.operator(run.target).topics, run.partitions(run.target)
+    """Return the log ends of the copy once they have been still for a while."""
+    topics, partitions = run.copies_by(run.flow).topics, run.copied_by(run.flow)
     seen = topics.high_watermarks(partitions)
     since = run.clock.monotonic()
 
@@ -184,7 +200,7 @@ def _still_ends(run: Run) -> dict[TopicPartition, int]:
 
 def _nothing_is_written(run: Run) -> Check:
     ends = copy_ends(run)
-    now = run.operator(run.target).topics.high_watermarks(ends)
+    now = run.copies_by(run.flow).topics.high_watermarks(ends)
     moved = sorted(p for p, end in ends.items() if now[p] != end)
     said = f"the log ends of {counted(len(ends), 'partition')} on {run.target} are still"
     if moved:

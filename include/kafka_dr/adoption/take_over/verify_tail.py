@@ -107,7 +107,7 @@ def _compare_to_the_end(run: Run, tail: CopyTail, partitions: Sequence[TopicPart
 def prove(run: Run) -> Sequence[Check]:
     """Everything that the standby holds is compared."""
     ends = copy_ends(run)
-    now = run.operator(run.target).topics.high_watermarks(ends)
+    now = run.copies_by(run.flow).topics.high_watermarks(ends)
     return (copy_is_compared(run.own_fact(BEGINS), ends, now, cluster=run.target),)
 
 

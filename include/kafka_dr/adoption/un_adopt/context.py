@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -57,12 +58,23 @@ class ReleaseContext:
             return (self.leaving,)
         return (self.run.target, *self.run.further_standbys)
 
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """This project's flows between the active cluster and the standby; one where a failover reverses it.
+
+        The one from the standby may not exist yet: ``dr_flows`` makes it after the adoption.
+        """
+        forth, back = self.run.flow, self.run.flow.reverse
+        if self.run.opens_copy or self.run.clients.replicator(back).status().state == "absent":
+            return (forth,)
+        return forth, back
+
     def own_flows(self, name: str) -> Check:
         """Return whether this project's flows run, which stay as they are.
 
         :param name: of the check
         """
-        flows = [Flow(self.run.group.name, self.run.source, standby) for standby in self.standbys]
+        flows = [*self.flows, *(replace(self.run.flow, target=name) for name in self.run.further_standbys)]
         states = {flow.name: self.run.clients.replicator(flow).status() for flow in flows}
         runs = all(status.state == "running" for status in states.values())
         return Check.that(name, runs, ", ".join(f"{flow} is {status}" for flow, status in states.items()))

@@ -26,7 +26,8 @@ def intent(run: Run) -> Sequence[str]:
     if context.hand_back_to == "own_flow":
         return (lift,)
     return (
-        f"give the positions of {run.flow.name} to {context.existing.described}, and remove that flow",
+        f"give the positions of {run.flow.name} to {context.existing.described}",
+        *(f"remove {flow.name}" for flow in context.flows),
         f"lift the DENYs of its principal, and let it run as it did before the adoption; {lift}",
     )
 
@@ -57,10 +58,11 @@ def _copies(run: Run) -> Check:
 
 
 def _positions_handed_over(run: Run, context: ReleaseContext) -> str:
-    """Give the existing replication the positions of this project's flow, then remove that flow."""
+    """Give the existing replication the positions of the flow that replaced it, then remove this project's flows."""
     positions = positions_from_json(run.fact(FLOW_STOPPED)["positions"])
     guard = run.guard(Phase.RELEASING)
     found = hand_over(run, guard, context.existing, positions)
-    guard.require()
-    run.clients.replicator(run.flow).remove()
+    for flow in context.flows:
+        guard.require()
+        run.clients.replicator(flow).remove()
     return str(found)

@@ -11,6 +11,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.membership import stayed
 from kafka_dr.register.transitions import kept
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
@@ -32,8 +33,8 @@ def intent(run: Run, state: RegisterState) -> Iterator[str]:
     """Say what abandoning means."""
     if state.verb != "roll_back":
         yield f"write to the register that {state.group} is stable on {state.active} again (epoch {state.epoch + 1})"
-    if not ReleaseContext(run).leaving:
-        yield f"resume {run.flow.name}"
+    if not (context := ReleaseContext(run)).leaving:
+        yield from (f"resume {flow.name}" for flow in context.flows)
 
 
 def refusal(run: Run) -> str:
@@ -44,6 +45,11 @@ def refusal(run: Run) -> str:
         f"run {run.request.run} has begun to hand {run.group.name} back, and the existing replication may have copied "
         "records: the run can only be finished"
     )
+
+
+def _runs(run: Run, flow: Flow) -> Check:
+    status = run.clients.replicator(flow).wait_running(run.group.timing.protect_wait_seconds)
+    return Check.that("flow_runs", status.state == "running", f"{flow.name} is {status}")
 
 
 def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
@@ -71,13 +77,13 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     standbys = ReleaseContext(run).standbys
     for name in standbys:
         run.clients.register(name).copy(state)
-    run.guard_by(state.active, Unchanged(state)).require()
-    replicator = run.clients.replicator(run.flow)
-    replicator.resume()
-    status = replicator.wait_running(run.group.timing.protect_wait_seconds)
+    guard, flows = run.guard_by(state.active, Unchanged(state)), ReleaseContext(run).flows
+    for flow in flows:
+        guard.require()
+        run.clients.replicator(flow).resume()
     attempt.facts = {"epoch": state.epoch}
     attempt.proofs = (
-        Check.that("flow_runs", status.state == "running", f"{run.flow.name} is {status}"),
+        *(_runs(run, flow) for flow in flows),
         *(run.writes_refused(name).named("standby_refuses") for name in standbys),
     )
     said = f"{run.group.name} is still adopted (epoch {state.epoch}), and no run holds it"

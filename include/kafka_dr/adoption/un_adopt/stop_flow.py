@@ -19,26 +19,30 @@ FLOW_STOPPED = "flow_stopped"
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    if ReleaseContext(run).hand_back_to == "own_flow":
-        flows = [run.flow, *(replace(run.flow, target=name) for name in run.further_standbys)]
+    context = ReleaseContext(run)
+    if context.hand_back_to == "own_flow":
+        flows = [*context.flows, *(replace(run.flow, target=name) for name in run.further_standbys)]
         return tuple(f"leave {flow.name} as it is: it continues to copy" for flow in flows)
-    return (f"stop {run.flow.name}, end its transactions, and journal how far it has copied",)
+    stops = tuple(f"stop {flow.name} and end its transactions" for flow in context.flows)
+    return (*stops, f"journal how far {run.flow.name} has copied")
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Stop the flow and journal its positions, unless it stays."""
-    if ReleaseContext(run).hand_back_to == "own_flow":
+    context = ReleaseContext(run)
+    if context.hand_back_to == "own_flow":
         return {"flow": "left running"}
     if FLOW_STOPPED in run.journal:
         return {"flow": "stopped before"}
-    guard, replicator = run.guard(Phase.RELEASING), run.clients.replicator(run.flow)
-    seconds = run.group.timing.step_deadline_seconds
-    guard.require()
-    replicator.stop()
-    replicator.wait_stopped(seconds)
-    guard.require()
-    run.operator(run.target).transactions.take_over(replicator.transactional_ids())
-    positions = replicator.positions()
+    guard, seconds = run.guard(Phase.RELEASING), run.group.timing.step_deadline_seconds
+    for flow in context.flows:
+        replicator = run.clients.replicator(flow)
+        guard.require()
+        replicator.stop()
+        replicator.wait_stopped(seconds)
+        guard.require()
+        run.operator(flow.target).transactions.take_over(replicator.transactional_ids())
+    positions = run.clients.replicator(run.flow).positions()
     run.write_fact(FLOW_STOPPED, {"positions": positions_to_json(positions)})
     return {"flow": "stopped", "positions": len(positions)}
 
@@ -48,16 +52,16 @@ def prove(run: Run) -> Sequence[Check]:
     context = ReleaseContext(run)
     if context.hand_back_to == "own_flow":
         return (context.own_flows("flow_is_left"),)
-    status = run.clients.replicator(run.flow).status()
-    said = f"{run.flow.name} is {status}"
+    states = {flow.name: run.clients.replicator(flow).status() for flow in context.flows}
+    said = ", ".join(f"{name} is {status}" for name, status in states.items())
     held = open_transactions.wait_until_stable(
         run.operator(run.target),
-        run.partitions(run.target),
+        run.written_by_flows(run.target),
         clock=run.clock,
         deadline_seconds=run.group.timing.step_deadline_seconds,
     ).held_back
     open_said = f"open transactions on {run.target} hold back {', '.join(map(str, sorted(held)[:3]))}"
     return (
-        Check.that("flow_is_stopped", status.at_rest, said),
+        Check.that("flow_is_stopped", all(status.at_rest for status in states.values()), said),
         Check.that("nothing_open", not held, open_said if held else f"no transaction is open on {run.target}"),
     )

@@ -14,9 +14,11 @@ from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.naming import Naming
 from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.replication.connector_status import ConnectorState
 from kafka_dr.replication.existing.mirrormaker_connect import left_out, not_alone
+from kafka_dr.replication.existing.names_of_copies import rename_format
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
 
 CONNECTOR_CLASS = "io.confluent.connect.replicator.ReplicatorSourceConnector"
@@ -35,16 +37,25 @@ class ConfluentReplicator:
     :param connect: the Connect cluster that runs it
     :param name: of the connector
     :param owns: whether a topic belongs to the protection group
+    :param naming: of the copies; ``None``: they have the names of their originals
     :param committed: asks the source
     :param clock: for deadlines
     """
 
     def __init__(
-        self, connect: ConnectClient, name: str, *, owns: Callable[[str], bool], committed: Committed, clock: Clock
+        self,
+        connect: ConnectClient,
+        name: str,
+        *,
+        owns: Callable[[str], bool],
+        naming: Naming | None = None,
+        committed: Committed,
+        clock: Clock,
     ) -> None:
         self._connect = connect
         self._name = name
         self._owns = owns
+        self._naming = naming
         self._committed = committed
         self._clock = clock
 
@@ -81,7 +92,7 @@ class ConfluentReplicator:
             return (f"there is no connector {self._name}: correct connectors in existing_replication",)
         if (kind := config.get("connector.class", "")) != CONNECTOR_CLASS:
             return (f"{self._name} is a {kind}, expected {CONNECTOR_CLASS}",)
-        return tuple(unfit_settings(self._name, config, tuple(topics), owns=self._owns))
+        return tuple(unfit_settings(self._name, config, tuple(topics), owns=self._owns, naming=self._naming))
 
     def stop(self, deadline_seconds: float) -> ExistingStatus:
         """Stop the connector, and wait until it has no task."""
@@ -157,17 +168,24 @@ def copies_topic(config: Mapping[str, str], topic: str) -> bool:
 
 
 def unfit_settings(
-    name: str, config: Mapping[str, str], topics: Iterable[str], *, owns: Callable[[str], bool]
+    name: str,
+    config: Mapping[str, str],
+    topics: Iterable[str],
+    *,
+    owns: Callable[[str], bool],
+    naming: Naming | None = None,
 ) -> list[str]:
     """Return what of a Replicator's settings speaks against taking it over, a sentence each. Pure.
 
     :param topics: all those of the source
+    :param naming: of the copies; ``None``: they have the names of their originals
     """
     found = []
-    if (renamed := config.get("topic.rename.format", _SAME_NAME)) != _SAME_NAME:
+    wanted = rename_format(naming)
+    if (renamed := config.get("topic.rename.format", _SAME_NAME)) != wanted:
         found.append(
-            f"{name} names copies by {renamed}; only copies with the names of their originals can be taken over. "
-            "Observe it as one of observed_flows"
+            f"{name} names copies by {renamed}, and the topology by {wanted}: correct flow.naming and flow.separator, "
+            "or observe it as one of observed_flows"
         )
     if _is_true(config, "provenance.header.enable", default=False):
         found.append(f"{name} adds a header to each copy (provenance.header.enable), so no copy equals its original")

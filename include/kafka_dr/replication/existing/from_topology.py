@@ -26,13 +26,14 @@ def existing_replication(
     :raises Refused: the topology declares none, or one of a kind that cannot be taken over yet
     """
     group = reached.topology.group(flow.group)
-    spec = declared(group)
+    spec, naming = declared(group), group.naming(flow.source, flow.target)
     if spec.replicator == "mirrormaker_connect" and spec.connect is not None:
         target = reached.topology.cluster(flow.target)
         return MirrorMakerOnConnect(
             connect_at(spec.connect),
             spec.connectors,
             owns=group.owns_topic,
+            naming=naming,
             worker_group=target.connect_group_id if spec.connect == target.connect else None,
             clock=reached.clock,
         )
@@ -54,6 +55,7 @@ def existing_replication(
             name=spec.resource,
             source=spec.source_alias,
             owns=group.owns_topic,
+            naming=naming,
             clock=reached.clock,
         )
     if spec.replicator == "confluent_replicator" and spec.connect is not None:
@@ -63,6 +65,7 @@ def existing_replication(
             connect_at(spec.connect),
             name,
             owns=group.owns_topic,
+            naming=naming,
             committed=lambda reader: source.groups.offsets([reader], require_stable=False)[reader],
             clock=reached.clock,
         )

@@ -14,10 +14,12 @@ from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
+from kafka_dr.naming import Naming
 from kafka_dr.replication.connect import ConnectClient, SourceOffset
 from kafka_dr.replication.connector_status import ConnectorState
+from kafka_dr.replication.existing.names_of_copies import wrong_policy
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
-from kafka_dr.replication.settings import CONNECTOR_CLASS, IDENTITY
+from kafka_dr.replication.settings import CONNECTOR_CLASS
 
 #: What MirrorMaker 2 consists of. Only the first one copies records.
 _CLASSES = (
@@ -25,8 +27,6 @@ _CLASSES = (
     "org.apache.kafka.connect.mirror.MirrorCheckpointConnector",
     "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector",
 )
-#: MirrorMaker's own default, which renames each copy.
-_DEFAULT_POLICY = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
 #: MirrorMaker's own ``topics.exclude`` (``DefaultTopicFilter``).
 _EXCLUDED = r"mm2.*\.internal,.*\.replica,__.*"
 _RAN = ("running", "failed", "unassigned", "restarting")
@@ -38,6 +38,7 @@ class MirrorMakerOnConnect:
     :param connect: the Connect cluster that runs them
     :param names: of the connectors
     :param owns: whether a topic belongs to the protection group
+    :param naming: of the copies; ``None``: they have the names of their originals
     :param worker_group: the ``group.id`` of the Connect workers; ``None`` if it is not known
     :param clock: for the deadlines that several connectors share
     """
@@ -48,12 +49,14 @@ class MirrorMakerOnConnect:
         names: Sequence[str],
         *,
         owns: Callable[[str], bool],
+        naming: Naming | None = None,
         worker_group: str | None,
         clock: Clock,
     ) -> None:
         self._connect = connect
         self._names = tuple(names)
         self._owns = owns
+        self._naming = naming
         self._worker_group = worker_group
         self._clock = clock
 
@@ -99,7 +102,8 @@ class MirrorMakerOnConnect:
             found.append(f"none of {', '.join(self._names)} copies records: name the one that does")
         known = tuple(topics)
         for name, config in copying.items():
-            found += unfit_settings(name, config, known, owns=self._owns, copied=(p.topic for p in self._stored(name)))
+            copied = {p.topic for p in self._stored(name)}
+            found += unfit_settings(name, config, known, owns=self._owns, copied=copied, naming=self._naming)
         return tuple(found)
 
     def stop(self, deadline_seconds: float) -> ExistingStatus:
@@ -231,20 +235,19 @@ def unfit_settings(
     *,
     owns: Callable[[str], bool],
     copied: Iterable[str] = (),
+    naming: Naming | None = None,
 ) -> list[str]:
     """Return what of a connector's settings speaks against taking it over, a sentence each. Pure.
 
     :param topics: all those of the source
     :param owns: whether a topic belongs to the protection group
     :param copied: topics in which it has a position, whatever its settings say now
+    :param naming: of the copies; ``None``: they have the names of their originals
     """
-    found = []
-    policy = config.get("replication.policy.class", _DEFAULT_POLICY)
-    if policy != IDENTITY:
-        found.append(
-            f"{name} names copies by {policy}; only copies with the names of their originals "
-            "(IdentityReplicationPolicy) can be taken over. Observe it as one of observed_flows"
-        )
+    found = wrong_policy(name, config, naming)
+    if naming is not None:
+        # Whatever its patterns match, it never copies what came from the target.
+        topics = [topic for topic in topics if naming.copy_of(topic) is not None]
     try:
         matched = {topic for topic in topics if copies_topic(config, topic)}
     except re.error as error:

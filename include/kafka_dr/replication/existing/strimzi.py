@@ -14,6 +14,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.durations import duration
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.kubernetes import Document, KubernetesApi
+from kafka_dr.naming import Naming
 from kafka_dr.replication.existing import strimzi_resource as declared
 from kafka_dr.replication.existing.mirrormaker_connect import copies_topic, left_out, unfit_settings
 from kafka_dr.replication.existing.port import Abilities, Ability, ExistingStatus, PartStatus
@@ -36,6 +37,7 @@ class StrimziMirrorMaker:
     :param name: of the resource
     :param source: the alias of the cluster that the mirror reads
     :param owns: whether a topic belongs to the protection group
+    :param naming: of the copies; ``None``: they have the names of their originals
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class StrimziMirrorMaker:
         name: str,
         source: str,
         owns: Callable[[str], bool],
+        naming: Naming | None = None,
         clock: Clock,
         offsets_seconds: float = _OFFSETS_SECONDS,
     ) -> None:
@@ -54,6 +57,7 @@ class StrimziMirrorMaker:
         self._name = name
         self._source = source
         self._owns = owns
+        self._naming = naming
         self._clock = clock
         self._offsets_seconds = offsets_seconds
         self._path = ""
@@ -101,7 +105,8 @@ class StrimziMirrorMaker:
         if (resource["metadata"].get("annotations") or {}).get(declared.PAUSED) == "true":
             found.append(f"{self._name} has the annotation {declared.PAUSED}, so nothing that is asked is carried out")
         name = mirror.connector(declared.SOURCE)
-        return (*found, *unfit_settings(name, mirror.config, tuple(topics), owns=self._owns))
+        config = {"source.cluster.alias": self._source, **mirror.config}
+        return (*found, *unfit_settings(name, config, tuple(topics), owns=self._owns, naming=self._naming))
 
     def stop(self, deadline_seconds: float) -> ExistingStatus:
         """Declare every connector of the mirror as stopped, and wait until the operator shows that."""
