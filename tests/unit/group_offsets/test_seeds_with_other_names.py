@@ -19,7 +19,7 @@ SAME_NAMES = FlowSeed(2, "west", "east", {P: 7}, {P: 5})
 TAKEN_OVER = FlowSeed(4, "east", "west", {P: 100}, {P: 120}, mode="take_over")
 BACK = FlowSeed(4, "west", "east", {}, mode="start")
 #: From copies on one cluster to their originals on the other.
-HOME = PositionTransfer(on_source=DefaultNaming("east", "west"))
+TO_ORIGINALS = PositionTransfer(on_source=DefaultNaming("east", "west"))
 
 
 def run(source: str, target: str) -> Any:
@@ -34,12 +34,12 @@ def run(source: str, target: str) -> Any:
     ("source", "target", "transfer", "expected"),
     [
         ("east", "west", None, {P: [SeedPoint(100, 120)]}),
-        ("west", "east", HOME, {P: [SeedPoint(120, 100)]}),
+        ("west", "east", TO_ORIGINALS, {P: [SeedPoint(120, 100)]}),
         ("west", "east", None, {}),
         ("east", "west", PositionTransfer(on_source=DefaultNaming("west", "east")), {}),
     ],
 )
-def test_a_take_over_counts_along_its_flow_and_from_its_copies_home(
+def test_a_take_over_counts_along_its_flow_and_from_its_copies_to_the_originals(
     source: str, target: str, transfer: PositionTransfer | None, expected: dict[TopicPartition, list[SeedPoint]]
 ) -> None:
     assert seeds(run(source, target), transfer) == expected
