@@ -99,7 +99,7 @@ def valid_seeds(run: Run, transfer: PositionTransfer | None = None) -> list[Flow
     if not run.opens_copy:
         # Before the group was adopted with these names, the same topics may have been copies of one another.
         adopted = max((seed.epoch for seed in found if seed.mode is not None), default=0)
-        origin = (transfer or along_flow(run)).origin
+        origin = run.source if transfer is None else transfer.origin
         found = [seed for seed in found if seed.epoch >= adopted and seed.source == origin]
     return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
@@ -113,7 +113,7 @@ def ignored_ranges(run: Run, transfer: PositionTransfer | None = None) -> tuple[
     """
     if not any(QUARANTINE in facts for facts in run.history.values()):
         return {}, {}
-    origin = (transfer or along_flow(run)).origin
+    origin = run.source if transfer is None else transfer.origin
     on_source, on_target = (
         _quarantined_on(run, end) if run.opens_copy or end == origin else {} for end in (run.source, run.target)
     )

@@ -11,7 +11,7 @@ from kafka_dr.group_offsets.transfers import PositionTransfer
 from kafka_dr.group_offsets.translation_basis import seeds
 from kafka_dr.naming import DefaultNaming
 from kafka_dr.positions import SeedPoint, TopicPartition
-from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_back
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_from_standby
 
 P = TopicPartition("orders", 0)
 #: Of a failover, while copies had the names of their originals.
@@ -19,13 +19,13 @@ SAME_NAMES = FlowSeed(2, "west", "east", {P: 7}, {P: 5})
 TAKEN_OVER = FlowSeed(4, "east", "west", {P: 100}, {P: 120}, mode="take_over")
 BACK = FlowSeed(4, "west", "east", {}, mode="start")
 #: From copies on one cluster to their originals on the other.
-TO_ORIGINALS = PositionTransfer(on_source=DefaultNaming("east", "west"))
+TO_ORIGINALS = PositionTransfer("east", on_source=DefaultNaming("east", "west"))
 
 
 def run(source: str, target: str) -> Any:
     history = {
         "failover": {FLOW_SEED: SAME_NAMES.to_json(), "target_ends": {}},
-        "take_over": {fact_of_back("west"): BACK.to_json(), FLOW_SEED: TAKEN_OVER.to_json()},
+        "take_over": {fact_of_from_standby("west", "east"): BACK.to_json(), FLOW_SEED: TAKEN_OVER.to_json()},
     }
     return cast("Any", SimpleNamespace(source=source, target=target, history=history, opens_copy=False))
 
@@ -36,7 +36,7 @@ def run(source: str, target: str) -> Any:
         ("east", "west", None, {P: [SeedPoint(100, 120)]}),
         ("west", "east", TO_ORIGINALS, {P: [SeedPoint(120, 100)]}),
         ("west", "east", None, {}),
-        ("east", "west", PositionTransfer(on_source=DefaultNaming("west", "east")), {}),
+        ("east", "west", PositionTransfer("west", on_source=DefaultNaming("west", "east")), {}),
     ],
 )
 def test_a_take_over_counts_along_its_flow_and_from_its_copies_to_the_originals(
