@@ -141,6 +141,12 @@ def _flow_continues(context: FailbackContext) -> Check:
     run, name = context.run, "flow_continues"
     if context.mode != "deliver":
         return Check(name, "ok", f"not needed for {context.mode}: that flow ends")
+    if context.passed_over and run.record().has_several:
+        said = (
+            f"late records of {context.passed_over[0].topic_partition} would be left out on {run.source} alone, "
+            "because the flows to other standbys deliver them there: trigger a new run that delivers late records"
+        )
+        return Check(name, "failed", said)
     flow = run.flow.reverse
     positions = {p: at for p, at in run.clients.replicator(flow).positions().items() if run.group.owns_topic(p.topic)}
     ends = run.operator(run.target).topics.high_watermarks(set(run.partitions(run.target)))

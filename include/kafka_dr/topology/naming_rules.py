@@ -58,6 +58,10 @@ def _not_yet(document: Document, here: Path) -> Iterator[Mistake]:
 
 def _of_late_records(document: Document, here: Path) -> Iterator[Mistake]:
     """Yield what is declared about late records of topics that the group does not have, or about one topic twice."""
+    several = len(document.texts(*here, "clusters")) > 2
+    for key in (each for each in _LATE if several and document.texts(*here, "flow", each)):
+        said = f"{key} names topics, and the group has several standbys, to which late records are always delivered"
+        yield document.mistake((*here, "flow", key), said, "leave it out, or name two clusters")
     names, prefixes, patterns = (
         [text for text, _ in document.texts(*here, key)] for key in ("topics", "topic_prefixes", "topic_patterns")
     )

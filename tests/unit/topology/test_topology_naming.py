@@ -64,6 +64,15 @@ def test_what_is_said_of_late_records_is_about_topics_of_the_group(
     assert said in "\n".join(mistakes_in(edited((ROUTE, f"{ROUTE}    flow: {{{flow}}}\n"))))
 
 
+def test_with_several_standbys_late_records_are_always_delivered(
+    edited: Edit, load_text: Load, mistakes_in: Complain
+) -> None:
+    held = (ROUTE, f"{ROUTE}    flow: {{naming: default, late_held: [payments]}}\n")
+    said = "the group has several standbys, to which late records are always delivered"
+    assert said in "\n".join(mistakes_in(edited(held, ("clusters: [east, west]", "clusters: [east, west, north]"))))
+    load_text(edited(held))
+
+
 def test_a_pattern_never_owns_a_copy(edited: Edit, load_text: Load) -> None:
     patterns = r'    topic_patterns: ["[a-z.]*orders", "orders[.]dr-canary"]'
     group = load_text(edited(NAMED, (PREFIXES, f"{patterns}\n"))).group("orders")
