@@ -96,8 +96,9 @@ class SlowGroup:
         for partition, position in self.before.items():
             with self.protection.cluster("east", "admin") as east, self.protection.cluster("west", "admin") as west:
                 unread = {r.value for r in east.log.read({partition: OffsetRange(position, seed.on_source[partition])})}
-                old = OffsetRange(resumed[partition], seed.on_target[partition])
-                delivered = Counter(record.value for record in west.log.read({partition: old}))
+                copy = self.protection.copy(partition)
+                old = OffsetRange(resumed[copy], seed.on_target[partition])
+                delivered = Counter(record.value for record in west.log.read({copy: old}))
             twice += sum(count - (value in unread) for value, count in delivered.items())
         assert twice <= announced <= twice + _MORE
         assert twice >= least
@@ -108,8 +109,9 @@ class SlowGroup:
             with self.protection.cluster("east", "admin") as east, self.protection.cluster("west", "admin") as west:
                 unread = OffsetRange(position, east.topics.last_stable_offsets([partition])[partition])
                 wanted = [record.value for record in east.log.read({partition: unread})]
-                held = OffsetRange(0, west.topics.last_stable_offsets([partition])[partition])
-                copied = {record.value for record in west.log.read({partition: held})}
-                left = OffsetRange(resumed[partition], held.end)
-                delivered = {record.value for record in west.log.read({partition: left})}
+                copy = self.protection.copy(partition)
+                held = OffsetRange(0, west.topics.last_stable_offsets([copy])[copy])
+                copied = {record.value for record in west.log.read({copy: held})}
+                left = OffsetRange(resumed[copy], held.end)
+                delivered = {record.value for record in west.log.read({copy: left})}
             assert [value for value in wanted if value in copied and value not in delivered] == []

@@ -45,10 +45,8 @@ def assert_nothing_missing_or_twice(protection: Protection, ledger: Ledger, seed
     assert {value for value in ledger.acknowledged if not on_west[value]} == set()
     new: Counter[bytes | None] = Counter()
     with protection.cluster("west", "admin") as admin:
-        ends = admin.topics.last_stable_offsets(seed.on_target)
-        ranges = {p: OffsetRange(start, ends[p]) for p, start in seed.on_target.items() if start < ends[p]}
-        new.update(
-            record.value for record in admin.log.read(ranges) if record.topic_partition.topic == protection.topic
-        )
+        begins = {protection.copy(p): at for p, at in seed.on_target.items() if p.topic == protection.topic}
+        ends = admin.topics.last_stable_offsets(begins)
+        new.update(record.value for record in admin.log.read({p: OffsetRange(at, ends[p]) for p, at in begins.items()}))
     assert {value: count for value, count in new.items() if count > 1} == {}
     assert len(new) > 10

@@ -20,6 +20,7 @@ from kafka_dr.runs.clients import Clients
 from support import outside_view
 from support.closed_standby import fewer
 from support.existing_flow import ExistingFlow
+from support.named_group import NamedGroup, NamedProtection
 from support.protection import Protection
 from support.slow_group import SlowGroup
 from support.taking_over import TakingOver
@@ -51,14 +52,24 @@ def make_faults(existing: ExistingFlow) -> None:
     existing.wait_copied(at(protection, 210, 210))
 
 
-@pytest.mark.parametrize("denied", ["listed", pytest.param("all", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("denied", "separator"),
+    [
+        ("listed", ""),
+        pytest.param("all", "", marks=pytest.mark.long),
+        pytest.param("listed", ".", marks=pytest.mark.long),
+    ],
+    indirect=["separator"],
+    ids=["same names", "denied all", "other names"],
+)
 def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
     existing: ExistingFlow, spark: SparkSession, denied: str
 ) -> None:
     protection = existing.protection
-    protection.changes["fence_operations"] = denied
-    make_faults(existing)
     taking, slow = TakingOver(protection, spark), SlowGroup(protection, at(protection, 17, 33))
+    policy = protection.group.groups_policy.model_copy(update={"reads_both_names": (slow.name,)})
+    protection.changes |= {"fence_operations": denied, "groups_policy": policy}
+    make_faults(existing)
     slow.commit()
     with writing(protection) as ledger, protection.clients() as clients:
         records, asked = taking.take_over(clients)
@@ -91,6 +102,8 @@ def test_a_flow_with_faults_is_taken_over_under_load_and_then_failed_over(
             assert fewer(protection) <= outside_view.denies(protection, "west")
         # The audit that comes next begins at the seed, so what was approved is no finding.
         assert taking.audit() == 0
+        if isinstance(protection, NamedProtection):
+            NamedGroup(protection).flows()
 
         announced = taking.fail_over(slow, clients)
 

@@ -45,10 +45,14 @@ def intent(run: Run) -> Sequence[str]:
     )
     if group.existing_is_own:
         denies = f"take over its transactional ids; deny the applications on {run.target} what a standby denies"
+    both = f"{run.source} and {run.target}"
+    apart = f"deny everybody but replication every change of copies on {both}; "
+    apart += f"deny {group.replicator_principal} WRITE on the topics of applications there"
     return (
         f"compare what was copied to {run.target} since the audit, while the existing replication runs",
         f"journal what its parts do and how far they have read; {asked}",
         denies,
+        *(() if run.opens_copy else (apart,)),
         f"end the transactions that are open on {run.target}, and see that nothing is written there any more",
     )
 
