@@ -46,6 +46,7 @@ class OwnedFlow:
     :param begin_at: makes it begin at these offsets, next to read; before it has run
     :param commands: whether its owner's commands are declared
     :param others: what else it needs on west
+    :param leaves: topics on west that it leaves, and that another test must not find
     """
 
     protection: Protection
@@ -55,6 +56,7 @@ class OwnedFlow:
     begin_at: Callable[[Mapping[TopicPartition, int]], None]
     commands: bool = True
     others: Sequence[Acl] = ()
+    leaves: Sequence[str] = ()
     log: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,10 +77,8 @@ class OwnedFlow:
     def allow(self) -> None:
         """Let its principal write the copies on west."""
         prefixed, principal = PatternType.PREFIXED, f"User:{PRINCIPAL}"
-        acls = [
-            Acl(ResourceType.TOPIC, f"{self.protection.name}.", prefixed, principal, each, AclPermission.ALLOW)
-            for each in _WRITES
-        ]
+        begin = self.protection.copy_name(f"{self.protection.name}.")
+        acls = [Acl(ResourceType.TOPIC, begin, prefixed, principal, each, AclPermission.ALLOW) for each in _WRITES]
         with self.protection.cluster("west", "admin") as admin:
             admin.acls.add([*acls, *self.others])
 
@@ -106,13 +106,15 @@ class OwnedFlow:
 
     def wait_copied(self, records: Mapping[TopicPartition, int], seconds: float = _SECONDS) -> None:
         """Wait until the copies on west end at or after these offsets."""
-        self.protection.wait_for_ends("west", records, seconds, shown=lambda: self.log.read_text()[-3000:])
+        copies = {self.protection.copy(p): end for p, end in records.items()}
+        self.protection.wait_for_ends("west", copies, seconds, shown=lambda: self.log.read_text()[-3000:])
 
     def end(self) -> None:
         """End it, and take its rights away."""
         self.kill()
         with self.protection.cluster("west", "admin") as admin:
             admin.acls.remove(self.others)
+            admin.topics.delete(admin.topics.names() & set(self.leaves))
 
     def _start(self, name: str = "start.sh", argv: Sequence[str] | None = None) -> Path:
         """Return a program that starts it, unless it runs.
@@ -154,6 +156,7 @@ def own_copier(protection: Protection, *, commands: bool = True) -> OwnedFlow:
         given = {
             "group": _group(protection),
             "topic": protection.topic,
+            "copy": protection.copy_name(protection.topic),
             "partitions": protection.partitions,
             "commits": commits,
             "source": protection.lab.client_settings("east", "admin"),
@@ -194,9 +197,13 @@ def former_mirrormaker(protection: Protection, *, commands: bool = True) -> Owne
 
 
 def dedicated(protection: Protection, *, commands: bool = True) -> OwnedFlow:
-    """Return a MirrorMaker 2 as a process of its own, with the names of the originals."""
-    jvm = java_processes()
-    source, target = f"{protection.name}e", f"{protection.name}w"
+    """Return a MirrorMaker 2 as a process of its own; copies are named as the group says, by what is left out if bare.
+
+    Its aliases are the group's own, so that it shares no topic, but where they are a part of the names of copies.
+    """
+    jvm, named = java_processes(), protection.group.renames_copies
+    source, target = ("east", "west") if named else (f"{protection.name}e", f"{protection.name}w")
+    identity = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
     access = {source: java_properties(protection, "east", "admin")}
 
     def started(folder: str, commit_milliseconds: int) -> Sequence[str]:
@@ -207,7 +214,7 @@ def dedicated(protection: Protection, *, commands: bool = True) -> OwnedFlow:
             groups="none",
             access={**access, target: java_properties(protection, "west", PRINCIPAL)},
             settings={
-                "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+                **({} if named else identity),
                 "emit.heartbeats.enabled": "false",
                 "emit.checkpoints.enabled": "false",
                 "sync.topic.acls.enabled": "false",
@@ -221,8 +228,11 @@ def dedicated(protection: Protection, *, commands: bool = True) -> OwnedFlow:
         return prepare(flow, protection.folder / folder, jvm=jvm).argv
 
     argv, without = started("mm2", 500), started("mm2-without-commits", _NEVER_MILLISECONDS)
+    shared = [f"mm2-{each}.{source}.internal" for each in ("offsets", "configs", "status")] if named else []
     says, rights_of_it = {"replicator": "mirrormaker", "source_alias": source}, _of_a_dedicated(source, target)
-    return OwnedFlow(protection, argv, without, says, _in_offsets_topic(protection, source), commands, rights_of_it)
+    return OwnedFlow(
+        protection, argv, without, says, _in_offsets_topic(protection, source), commands, rights_of_it, shared
+    )
 
 
 def _group(protection: Protection) -> str:

@@ -42,7 +42,7 @@ def main(settings: Path) -> None:
         messages = [each for each in consumer.consume(_BATCH, _WAIT_SECONDS) if each.error() is None]
         if not messages:
             continue
-        if not _written(producer, messages):
+        if not _written(producer, given["copy"], messages):
             _begin_at_the_committed(consumer, partitions)
             time.sleep(_REFUSED_SECONDS)
         elif given["commits"]:
@@ -50,7 +50,7 @@ def main(settings: Path) -> None:
     consumer.close()
 
 
-def _written(producer: Producer, messages: list[Message]) -> bool:
+def _written(producer: Producer, copy: str, messages: list[Message]) -> bool:
     """Return whether every record was acknowledged."""
     failed: list[object] = []
 
@@ -61,7 +61,7 @@ def _written(producer: Producer, messages: list[Message]) -> bool:
     try:
         for each in messages:
             producer.produce(
-                each.topic(),
+                copy,
                 value=each.value(),
                 key=each.key(),
                 headers=each.headers(),

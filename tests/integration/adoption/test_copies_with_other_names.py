@@ -6,17 +6,24 @@ Each record is copied once, and groups read on at the exact record, on west and 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters import AclOperation, OffsetRange, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.register import Phase
+from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from lab import rights
 from support import outside_view
 from support.existing_flow import PRINCIPAL, ExistingFlow
 from support.named_group import NamedGroup, NamedProtection
+from support.owned_flow import OwnedFlow, dedicated, own_copier, owned
+from support.protection import Protection
 from support.taking_over import TakingOver
 from support.under_load import writing
 from support.waiting import eventually
@@ -121,6 +128,59 @@ def test_a_default_policy_is_taken_over_under_load_and_the_group_moves_there_and
     written = of("east", group, "east") + of("west", group, "west")
     assert {value for value in ledger.acknowledged if written[value] != 1} == set()
     assert len(ledger.acknowledged) > 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("separator", ["."], indirect=True)
+@pytest.mark.parametrize("maker", [dedicated, own_copier], ids=["mirrormaker 2", "own copier"])
+def test_a_process_that_names_copies_so_is_taken_over(
+    protection: NamedProtection, spark: SparkSession, maker: Callable[[Protection], OwnedFlow]
+) -> None:
+    group, taking = NamedGroup(protection), TakingOver(protection, spark)
+    with protection.cluster("west", "admin") as west:
+        west.topics.create(group.copy(0, "east").topic, partitions=2, replication_factor=1, config={})
+    with owned(maker(protection)) as flow:
+        flow.start()
+        protection.produce("east", 100)
+        flow.wait_copied(protection.topic_ends("east"))
+        with protection.clients() as clients:
+            taking.take_over(clients)
+        # What runs again cannot write: the DENY of its principal holds.
+        flow.start()
+        protection.produce("east", 50)
+        protection.wait_copied()
+        assert of("east", group, "west") == of("east", group, "east")
+        group.flows()
+        assert taking.audit() == 0
+        group.move()
+        assert group.active == "west"
+
+
+@pytest.mark.parametrize("separator", ["."], indirect=True)
+def test_what_copies_from_the_standby_is_refused_before_anything_is_stopped(
+    existing: ExistingFlow, group: NamedGroup, spark: SparkSession
+) -> None:
+    protection, taking = group.protection, TakingOver(group.protection, spark)
+    existing.start()
+    existing_copies(existing, 40)
+    other = replace(existing.right(AclOperation.WRITE), name=f"west.{group.name}.")
+    with protection.cluster("east", "admin") as east:
+        east.acls.add([other])
+        east.topics.create(group.copy(0, "west").topic, partitions=2, replication_factor=1, config={})
+        east.writing.append([NewRecord(group.copy(0, "west"), b"k", b"copied by hand")])
+    assert taking.audit() == 0
+    with protection.clients() as clients, pytest.raises(StepFailed) as refused:
+        run_step(StepName.PREFLIGHT, taking.request(), clients)
+    assert f"User:{PRINCIPAL} may write to copies of west on east" in str(refused.value)
+    assert f"{group.copy(0, 'west').topic} on east hold records that other replication has copied" in str(refused.value)
+    assert existing.connect.status(existing.name).settled == "running"
+
+    with protection.cluster("east", "admin") as east:
+        east.acls.remove([other])
+        east.topics.delete([group.copy(0, "west").topic])
+    with protection.clients() as clients:
+        taking.take_over(clients)
+    assert group.active == "east"
 
 
 def _topics(group: NamedGroup, cluster: str) -> frozenset[str]:

@@ -26,7 +26,12 @@ from support.taking_over import TakingOver
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.parametrize("separator", ["", "."], ids=["same names", "other names"], indirect=True),
+]
 
 
 class OwnConnector:
@@ -79,8 +84,10 @@ def connector(protection: Protection) -> Iterator[OwnConnector]:
 
 
 def values(protection: Protection, cluster: str) -> dict[TopicPartition, list[bytes | None]]:
+    """Return what a cluster holds of east's topics, by what west calls their copies."""
+    named = protection.copy if cluster == "east" else lambda partition: partition
     found = outside_view.contents(protection, cluster)
-    return {p: [value for _, _, value, _ in log] for p, log in found.items() if log}
+    return {named(p): [value for _, _, value, _ in log] for p, log in found.items() if log}
 
 
 def _counts(found: dict[TopicPartition, list[bytes | None]]) -> dict[str, int]:
