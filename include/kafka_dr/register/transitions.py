@@ -200,9 +200,8 @@ def claimed(
     :param highest_epoch: the highest epoch that any cluster's register holds for the group
     :raises Refused: a run holds the group, a standby may not be fenced, or the group is not active on the source
     """
-    # Where copies have names of their own, what was lost arrives late at the cluster that the group was moved to.
-    passes_by = state.is_at_rest_and_fenced and not state.copies_named
-    out_of = {Phase.STABLE, *({state.phase} if passes_by else ())}
+    # With names of their own what was lost arrives late at the cluster that the group was moved to.
+    out_of = {Phase.STABLE, *({state.phase} if state.is_at_rest_and_fenced and not state.copies_named else ())}
     return replace(
         _taken(state, out_of=out_of, source=source, target=target),
         epoch=max(state.epoch, highest_epoch) + 1,
@@ -265,8 +264,8 @@ def taken(state: RegisterState, *, run: str, executor: str, at: datetime) -> Reg
 def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that is the point of no return: the former standby is now the active cluster."""
     _owned(state, run, Phase.SWITCHING)
-    # What is copied from the former active cluster to other standbys ends there: each needs a flow from the new one.
-    # It has one already if copies have names of their own. One that was given up before stays what it is.
+    # What the former active cluster is copied to needs a flow from the new one, unless copies have names of their own:
+    # then it has that. A standby that was given up before stays what it is.
     waiting = () if state.copies_named else state.followers
     roles = state.roles.changed({**dict.fromkeys((state.active, *waiting), Role.PENDING), state.standby: Role.ACTIVE})
     partner = state.active if state.partner else ""
