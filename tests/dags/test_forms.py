@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(600)]
 DEFAULTS: dict[str, dict[str, Any]] = {
     "dr_adopt": {"protection_group": "orders"},
     "dr_drill": {"kind": "planned"},
-    "dr_failback": {"protection_group": "orders", "mode": "quarantine", "rescue": "keep"},
+    "dr_failback": {"protection_group": "orders", "mode": "quarantine", "rescue": "keep", "late": "declared"},
     "dr_un_adopt": {"protection_group": "orders", "hand_back_to": "existing"},
     **{
         f"dr_{verb}_failover": {"protection_group": "orders", "begin_positions": "unknown"}
