@@ -24,6 +24,7 @@ from kafka_dr.failback.late import (
     passed_over,
     positions_after,
 )
+from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.replication.flow import Flow
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -38,6 +39,8 @@ def returned(
     stranded: tuple[tuple[int, int], ...] = (),
     topic_id: str = "id",
     begun: bool = False,
+    held: tuple[QuarantinedRange, ...] = (),
+    several: bool = False,
 ) -> Any:
     """Return a failback of east, which had 100 records of P copied and is back."""
     topics = SimpleNamespace(high_watermarks=lambda wanted: {p: ends[p] for p in wanted})
@@ -52,10 +55,11 @@ def returned(
         copies_by=lambda _: SimpleNamespace(topics=SimpleNamespace(high_watermarks=lambda _: copies)),
         copied_by=lambda _: tuple(copies),
         topic_ids=lambda _: {"orders": topic_id},
+        record=lambda: SimpleNamespace(has_several=several),
     )
     listed = SimpleNamespace(topic="orders", partition=0, ranges=stranded)
     found = SimpleNamespace(topic_ids={"orders": "id"}, partitions=(listed,))
-    return SimpleNamespace(run=run, mode="deliver", stranded=found, was_begun_before=begun)
+    return SimpleNamespace(run=run, mode="deliver", stranded=found, was_begun_before=begun, passed_over=held)
 
 
 GOOD: dict[str, Any] = {"positions": {P: 100}, "ends": {P: 120, Q: 0}, "copies": {P: 100, Q: 0}}
@@ -63,6 +67,13 @@ GOOD: dict[str, Any] = {"positions": {P: 100}, "ends": {P: 120, Q: 0}, "copies":
 
 def test_a_log_that_was_only_appended_to_continues() -> None:
     assert _flow_continues(returned(**GOOD, stranded=((100, 120),))).outcome == "ok"
+
+
+def test_next_to_a_further_standby_every_late_record_is_delivered() -> None:
+    left_out = (QuarantinedRange("orders", 0, 100, 120),)
+    assert _flow_continues(returned(**GOOD, several=True)).outcome == "ok"
+    assert _flow_continues(returned(**GOOD, held=left_out)).outcome == "ok"
+    assert _flow_continues(returned(**GOOD, held=left_out, several=True)).outcome == "failed"
 
 
 def test_after_an_abandoned_failback_that_has_delivered_them_another_one_may_begin() -> None:
