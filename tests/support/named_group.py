@@ -98,9 +98,17 @@ class NamedGroup:
 
     def copy(self, number: int, origin: str) -> TopicPartition:
         """Return its copy on the other cluster."""
-        naming = self.protection.group.naming(origin, other(origin))
+        return self.log(number, origin, other(origin))
+
+    def log(self, number: int, origin: str, cluster: str) -> TopicPartition:
+        """Return what a cluster holds of the partition of another one, or its own."""
+        naming = self.protection.group.naming(origin, cluster)
         assert naming is not None
-        return TopicPartition(str(naming.copy_of(self.protection.topic)), number)
+        return (
+            TopicPartition(str(naming.copy_of(self.protection.topic)), number)
+            if origin != cluster
+            else self.local(number)
+        )
 
     def wait_copied(self) -> None:
         for source, target in (("east", "west"), ("west", "east")):
@@ -133,9 +141,10 @@ class NamedGroup:
             return first
 
     def values(self, cluster: str, *partitions: TopicPartition) -> list[bytes | None]:
-        """Return the values of all records of some partitions of a cluster."""
+        """Return the values of all records of some partitions of a cluster; of a topic that is not there, none."""
         with self.protection.cluster(cluster, "admin") as admin:
-            return [record.value for record in admin.log.read(held_by(admin, partitions))]
+            there = [p for p in partitions if p.topic in admin.topics.names()]
+            return [record.value for record in admin.log.read(held_by(admin, there))]
 
     def refused(self, cluster: str, principal: str, partition: TopicPartition) -> bool:
         """Return whether a principal may not write there, by trying."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ import pytest
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.health.health_check import check_health
-from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
@@ -179,7 +178,7 @@ def test_late_records_that_are_not_to_be_delivered_are_passed_over_for_good(
     assert disaster.state().phase is Phase.STABLE
     assert len(disaster.state().quarantine) == 2
     assert not set(LATE) & set(_values(group, "west", "east"))
-    aside = _read(group, "west", [TopicPartition(f"{protection.topic}.stranded", n) for n in range(2)])
+    aside = group.values("west", *(TopicPartition(f"{protection.topic}.stranded", n) for n in range(2)))
     assert Counter(aside) == Counter(LATE if choice == "late_to_stranded_topic" else ())
 
     # The topic of stranded records has the prefix of the group, so it belongs to it, on both clusters.
@@ -219,11 +218,4 @@ def test_late_records_that_are_not_to_be_delivered_are_passed_over_for_good(
 
 def _values(group: NamedGroup, cluster: str, origin: str) -> list[bytes | None]:
     """Return what a cluster has copied of the topic of another one."""
-    return _read(group, cluster, [group.copy(n, origin) for n in range(2)])
-
-
-def _read(group: NamedGroup, cluster: str, partitions: Sequence[TopicPartition]) -> list[bytes | None]:
-    """Return what a cluster holds of partitions; nothing if their topic is not there."""
-    with group.protection.cluster(cluster, "admin") as admin:
-        there = [p for p in partitions if p.topic in admin.topics.names()]
-        return [record.value for record in admin.log.read(held_by(admin, there))]
+    return group.values(cluster, *(group.copy(n, origin) for n in range(2)))
