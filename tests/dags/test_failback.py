@@ -58,7 +58,7 @@ def test_no_timeout_of_the_run_ends_a_copy_that_still_moves(failback: Any) -> No
 
 
 def test_the_mode_that_deletes_nothing_is_the_default_and_a_dry_run_is_offered(failback: Any) -> None:
-    assert set(failback.params) == {"protection_group", "target", "mode", "rescue", "dry_run", "reason"}
+    assert set(failback.params) == {"protection_group", "target", "mode", "rescue", "late", "dry_run", "reason"}
     assert (failback.params["mode"], failback.params["rescue"]) == ("quarantine", "keep")
     assert failback.params["dry_run"] is False
     assert set(failback.params.get_param("mode").schema["enum"]) == {"quarantine", "rebuild"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from unittest import mock
@@ -139,8 +139,7 @@ class SwitchedGroup:
             here, there = ask_all(self.contents, ("east", "west")).values()
             if here == there:
                 return
-            lengths = {str(p): (len(found), len(there.get(p, ()))) for p, found in here.items()}
-            assert time.monotonic() < deadline, f"east and west differ after {seconds} s: {lengths}"
+            assert time.monotonic() < deadline, f"east and west differ after {seconds} s: {_differing(here, there)}"
             time.sleep(0.2)
 
     def contents(self, cluster: str) -> dict[TopicPartition, list[outside_view.Content]]:
@@ -256,3 +255,16 @@ def dying(at: object, method: str, *, when: str = "after", nth: int = 1, in_thre
 
     with mock.patch.object(at, method, deadly):
         yield
+
+
+def _differing(
+    here: Mapping[TopicPartition, Sequence[object]], there: Mapping[TopicPartition, Sequence[object]]
+) -> dict[str, tuple[int, int, object]]:
+    """Return how much each cluster holds of each partition that differs, and the first records that do."""
+    found: dict[str, tuple[int, int, object]] = {}
+    for p in sorted(here.keys() | there.keys()):
+        one, other = here.get(p), there.get(p)
+        if one != other:
+            first = next((pair for pair in zip(one or (), other or (), strict=False) if pair[0] != pair[1]), None)
+            found[str(p)] = (-1 if one is None else len(one), -1 if other is None else len(other), first)
+    return found
