@@ -49,7 +49,13 @@ def look(protection: Protection) -> Seen:
 def acls_of(protection: Protection, cluster: str) -> frozenset[Acl]:
     """Return the ACLs about a group's names, on one cluster."""
     with protection.cluster(cluster, "admin") as admin:
-        return frozenset(acl for acl in admin.acls.list() if protection.name in acl.name)
+        begins = _begin(protection, cluster, protection.name)
+        return frozenset(acl for acl in admin.acls.list() if acl.name.startswith(begins))
+
+
+def _begin(protection: Protection, cluster: str, name: str) -> tuple[str, ...]:
+    """Return how names of a group begin on a cluster, those of copies with other names among them."""
+    return (name, *protection.group.copies_of([name], cluster))
 
 
 def denies(protection: Protection, cluster: str) -> frozenset[Acl]:
@@ -94,7 +100,8 @@ def contents(protection: Protection, cluster: str, *, seconds: float = 30) -> di
     )
     try:
         topics = consumer.list_topics(timeout=20).topics
-        owned = {n: t for n, t in topics.items() if f"{protection.name}." in n}
+        begins = _begin(protection, cluster, f"{protection.name}.")
+        owned = {n: t for n, t in topics.items() if n.startswith(begins)}
         wanted = [TopicPartition(name, number) for name, topic in owned.items() for number in topic.partitions]
         consumer.assign([ClientPartition(p.topic, p.partition, 0) for p in wanted])
         found: dict[TopicPartition, list[Content]] = {p: [] for p in wanted}
