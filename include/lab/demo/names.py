@@ -23,6 +23,9 @@ from lab.invariants.continued import Handover, check_continued
 from lab.invariants.late import check_late
 from lab.invariants.model import InvariantResult, LateRecords, Logs, Observation
 
+#: As long after a move the lab's topology permits no unplanned failover (``hold_down_seconds``).
+_HOLD_DOWN_SECONDS = 60.0
+
 
 class NamesRehearsal(StandbysRehearsal, DisasterRehearsal):
     """Runs the demonstration of copies with other names in one lab."""
@@ -40,7 +43,7 @@ class NamesRehearsal(StandbysRehearsal, DisasterRehearsal):
         if not first.through:
             return (first,), None
         self._after_a_move(operator, first)
-        time.sleep(self._wishes.warm_up_seconds)
+        time.sleep(max(self._wishes.warm_up_seconds, _HOLD_DOWN_SECONDS))
         runs, sabotage = super()._fail_over(operator, approvers)
         return (first, *runs), sabotage
 
