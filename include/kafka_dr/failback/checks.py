@@ -104,9 +104,8 @@ def _nothing_flows(context: FailbackContext) -> Check:
     if not denied.passes:
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")
     said = f"no flow runs, and {run.group.replicator_principal} is denied on {run.source}"
-    return Check.that(
-        "nothing_flows", not wrong, "; ".join(wrong) + ". Stop the flow, then trigger a new run" if wrong else said
-    )
+    corrected = f"{'; '.join(wrong)}. dr_health corrects that within a minute; then trigger a new run"
+    return Check.that("nothing_flows", not wrong, corrected if wrong else said)
 
 
 def _quarantine_permits(context: FailbackContext) -> Check:

@@ -116,6 +116,12 @@ class DisasterRehearsal(Rehearsal):
             connect.stop(flow.name)
             connect.wait_for(flow.name, "stopped", deadline_seconds=_STOPPED_SECONDS)
 
+    def _wait_until_stopped(self, source: str, target: str) -> None:
+        """Wait until dr_health has stopped a flow that a cluster which came back has started again."""
+        flow, endpoint = Flow(PROTECTION_GROUP, source, target), HttpEndpoint(self._connect_urls()[target])
+        with ConnectClient(endpoint, clock=SystemClock()) as connect:
+            connect.wait_for(flow.name, "stopped", deadline_seconds=PATIENCE_SECONDS)
+
     def _wake(self, names: Sequence[str]) -> None:
         """Let processes continue. One that ended meanwhile is none that hangs."""
         for name in names:

@@ -65,6 +65,8 @@ class NamesRehearsal(StandbysRehearsal, DisasterRehearsal):
         """Keep what the active cluster holds before anything can arrive on it."""
         self._there = self._logs_of(run.target)
         super()._welcome(run)
+        self._wait_until_stopped(run.target, run.source)
+        self._did(f"{run.target} is not copied to {run.source} before a failback")
 
     def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
         """Let the late records arrive, once their list is approved."""
