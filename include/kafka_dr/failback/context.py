@@ -17,7 +17,6 @@ from kafka_dr.evidence.canonical import digest
 from kafka_dr.failback.late import Choices, choices_from_json, chosen, of_earlier_failback, only, passed_over
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import (
-    OLD_CLUSTER_PREPARED,
     Abandonment,
     abandonment,
     failback_changed_it_since,
@@ -79,7 +78,7 @@ class FailbackContext:
     def late_of_earlier(self) -> Choices | None:
         """What an abandoned failback has begun to do with them, which stays; ``None`` if there was none."""
         history = {run: facts for run, facts in self.run.history.items() if run != self.run.request.run}
-        return of_earlier_failback(history, self.failover.name, OLD_CLUSTER_PREPARED)
+        return of_earlier_failback(history, self.failover.name)
 
     @cached_property
     def passed_over(self) -> tuple[QuarantinedRange, ...]:

@@ -14,6 +14,7 @@ from kafka_dr.audit.stranded import StrandedList
 from kafka_dr.failback.quarantine import ranges_of
 from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.positions import TopicPartition
+from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.port import History
 from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.topology.flow import LateChoice
@@ -73,7 +74,7 @@ def choices_from_json(stored: Any) -> Choices:
     return by_name(stored, **_CHOICES)
 
 
-def of_earlier_failback(history: History, left_by: str, prepared: str) -> Choices | None:
+def of_earlier_failback(history: History, left_by: str) -> Choices | None:
     """Return what the newest failback chose that has begun to change the clusters and was abandoned.
 
     What it delivered cannot be taken back, and what it passed over would never be read: its choices stay. ``None`` if
@@ -81,9 +82,8 @@ def of_earlier_failback(history: History, left_by: str, prepared: str) -> Choice
 
     :param history: everything journaled about the group, by run and fact
     :param left_by: the name of the list
-    :param prepared: the fact of a failback that has begun
     """
-    claims = [facts.get("claim", {}) for facts in history.values() if prepared in facts]
+    claims = [facts.get("claim", {}) for facts in history.values() if OLD_CLUSTER_PREPARED in facts]
     begun = [claim for claim in claims if claim.get("left_by") == left_by and "late" in claim]
     newest = max(begun, key=lambda claim: int(claim["epoch"]), default=None)
     return None if newest is None else choices_from_json(newest["late"])

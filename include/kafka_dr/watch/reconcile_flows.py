@@ -16,6 +16,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FlowSeed, newest_seed, newest_seed_of
+from kafka_dr.register.port import History
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves_in_turns
 from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
@@ -102,14 +103,11 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
     context.look_for_topics(state.active, standby)
     guard = context.guard_by_all(Unchanged(state))
     pending = is_pending(state, standby)
-    seed = (
-        seed_pending(context, state, standby)
-        if pending
-        else newest_seed(context.clients.register(state.active).history(group), state, standby)
-    )
+    history = {} if pending else context.clients.register(state.active).history(group)
+    seed = seed_pending(context, state, standby) if pending else newest_seed(history, state, standby)
     require_nothing_fetched(context, state, standby, seed)
     observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
-    also = _seeds_of_others(context, state, wanted_flow)
+    also = _seeds_of_others(history, state, wanted_flow) if context.declared.renames_copies else {}
     planned = plan_flows(state, standby, observed, seed, also)
     seeds = {wanted_flow: seed, **also}
     said = [f"{standby} is copied from {state.active} from now on, from where its copy ends"] if pending else []
@@ -133,14 +131,11 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
     return with_same_topics(context, state, standby, found)
 
 
-def _seeds_of_others(context: GroupContext, state: RegisterState, wanted: Flow) -> dict[Flow, FlowSeed | None]:
-    """Return the newest seeds of the other flows that run because copies have names of their own, none of other groups.
+def _seeds_of_others(history: History, state: RegisterState, wanted: Flow) -> dict[Flow, FlowSeed | None]:
+    """Return the newest seeds of the other flows that run because copies have names of their own.
 
     A run that moves the group changes none of these seeds.
     """
-    if not context.declared.renames_copies:
-        return {}
-    history = context.clients.register(state.active).history(state.group)
     others = (
         flow for flow in flows_of(state, wanted.target) if flow != wanted and may_run(state, flow, both_ways=True)
     )

@@ -111,16 +111,17 @@ class DisasterRehearsal(Rehearsal):
 
     def _stop_flow(self, source: str, target: str) -> None:
         """Let nothing be copied to a cluster any more, so that the disaster takes something."""
-        flow, endpoint = Flow(PROTECTION_GROUP, source, target), HttpEndpoint(self._connect_urls()[target])
-        with ConnectClient(endpoint, clock=SystemClock()) as connect:
-            connect.stop(flow.name)
-            connect.wait_for(flow.name, "stopped", deadline_seconds=_STOPPED_SECONDS)
+        with self._connect_of(target) as connect:
+            connect.stop(Flow(PROTECTION_GROUP, source, target).name)
+        self._wait_until_stopped(source, target, seconds=_STOPPED_SECONDS)
 
-    def _wait_until_stopped(self, source: str, target: str) -> None:
-        """Wait until dr_health has stopped a flow that a cluster which came back has started again."""
-        flow, endpoint = Flow(PROTECTION_GROUP, source, target), HttpEndpoint(self._connect_urls()[target])
-        with ConnectClient(endpoint, clock=SystemClock()) as connect:
-            connect.wait_for(flow.name, "stopped", deadline_seconds=PATIENCE_SECONDS)
+    def _wait_until_stopped(self, source: str, target: str, *, seconds: float = PATIENCE_SECONDS) -> None:
+        """Wait until a flow is stopped; dr_health stops one that a cluster which came back has started again."""
+        with self._connect_of(target) as connect:
+            connect.wait_for(Flow(PROTECTION_GROUP, source, target).name, "stopped", deadline_seconds=seconds)
+
+    def _connect_of(self, cluster: str) -> ConnectClient:
+        return ConnectClient(HttpEndpoint(self._connect_urls()[cluster]), clock=SystemClock())
 
     def _wake(self, names: Sequence[str]) -> None:
         """Let processes continue. One that ended meanwhile is none that hangs."""

@@ -24,6 +24,7 @@ from kafka_dr.failback.late import (
     passed_over,
     positions_after,
 )
+from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.replication.flow import Flow
 
@@ -144,14 +145,14 @@ def test_what_an_abandoned_failback_has_begun_stays_decided() -> None:
         return {"claim": {"epoch": epoch, "left_by": left_by, "late": [{"topic": "held", "choice": choice}]}}
 
     history = {
-        "first": {**claimed(1001, "deliver"), "prepared": {}},
-        "second": {**claimed(1003, "hold"), "prepared": {}},
+        "first": {**claimed(1001, "deliver"), OLD_CLUSTER_PREPARED: {}},
+        "second": {**claimed(1003, "hold"), OLD_CLUSTER_PREPARED: {}},
         "not begun": claimed(1005, "stranded_topic"),
-        "about another list": {**claimed(1007, "stranded_topic", "another"), "prepared": {}},
-        "of the same names": {"claim": {"epoch": 1009, "left_by": "disaster"}, "prepared": {}},
+        "about another list": {**claimed(1007, "stranded_topic", "another"), OLD_CLUSTER_PREPARED: {}},
+        "of the same names": {"claim": {"epoch": 1009, "left_by": "disaster"}, OLD_CLUSTER_PREPARED: {}},
     }
-    assert of_earlier_failback(history, "disaster", "prepared") == {"held": "hold"}
-    assert of_earlier_failback({"not begun": history["not begun"]}, "disaster", "prepared") is None
+    assert of_earlier_failback(history, "disaster") == {"held": "hold"}
+    assert of_earlier_failback({"not begun": history["not begun"]}, "disaster") is None
 
 
 @pytest.mark.parametrize(

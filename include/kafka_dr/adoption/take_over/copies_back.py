@@ -18,11 +18,10 @@ _MOST_NAMED = 3
 def no_copies_back(run: Run) -> Check:
     """Return whether no copy on the active cluster holds a record."""
     back = run.flow.reverse
-    naming = run.group.naming(back.source, back.target)
-    found = [p for p in holding_records(run, back) if naming is not None]
+    found = holding_records(run, back)
     said = f"{back.target} holds no record that was copied from {back.source}"
     if found:
-        names = sorted({str(naming.copy_of(p.topic)) for p in found if naming is not None})
+        names = sorted(run.group.copies_of({p.topic for p in found}, back.target))
         said = (
             f"{', '.join(first_few(names, _MOST_NAMED))} on {back.target} hold records that other replication has "
             f"copied from {back.source}, and only the one from {run.source} to {run.target} is taken over: stop the "
@@ -35,9 +34,8 @@ def no_copies_back(run: Run) -> Check:
 def nobody_copies_back(run: Run) -> Check:
     """Return whether nobody may write to these copies but this project, and those that the take over denies."""
     name, back, group = "writers_of_copies_back", run.flow.reverse, run.group
-    naming = group.naming(back.source, back.target)
     topics = [*group.literal_topics, *group.topic_prefixes, *run.topic_names(back.source)]
-    copies = {copy for topic in topics if naming is not None and (copy := naming.copy_of(topic)) is not None}
+    copies = {*group.copies_of(topics, back.target)}
     authorizer = authorizer_of(run, back.target, run.read_cache.acls(back.target))
     known = {*group.principals, group.probe_principal, group.replicator_principal, *group.super_users}
     others = sorted(authorizer.writers(copies | run.copies_on(back.target)) - known)

@@ -69,13 +69,17 @@ class ReleaseContext:
             return (forth,)
         return forth, back
 
+    @property
+    def flows_to_all(self) -> tuple[Flow, ...]:
+        """The same, and those to further standbys."""
+        return (*self.flows, *(replace(self.run.flow, target=name) for name in self.run.further_standbys))
+
     def own_flows(self, name: str) -> Check:
         """Return whether this project's flows run, which stay as they are.
 
         :param name: of the check
         """
-        flows = [*self.flows, *(replace(self.run.flow, target=name) for name in self.run.further_standbys)]
-        states = {flow.name: self.run.clients.replicator(flow).status() for flow in flows}
+        states = {flow.name: self.run.clients.replicator(flow).status() for flow in self.flows_to_all}
         runs = all(status.state == "running" for status in states.values())
         return Check.that(name, runs, ", ".join(f"{flow} is {status}" for flow, status in states.items()))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kafka_dr.adoption.un_adopt.context import ReleaseContext
@@ -21,8 +20,7 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     context = ReleaseContext(run)
     if context.hand_back_to == "own_flow":
-        flows = [*context.flows, *(replace(run.flow, target=name) for name in run.further_standbys)]
-        return tuple(f"leave {flow.name} as it is: it continues to copy" for flow in flows)
+        return tuple(f"leave {flow.name} as it is: it continues to copy" for flow in context.flows_to_all)
     stops = tuple(f"stop {flow.name} and end its transactions" for flow in context.flows)
     return (*stops, f"journal how far {run.flow.name} has copied")
 
