@@ -20,6 +20,7 @@ from kafka_dr.outcomes import Check, asked, worst
 from kafka_dr.register.roles import Role
 from kafka_dr.runs.request import VERBS
 from kafka_dr.runs.sealing import evidence_can_be_signed
+from kafka_dr.waiting import wait_until
 from kafka_dr.watch_results import NEEDS_REBUILD
 
 Question = Callable[[FailbackContext], Check]
@@ -93,18 +94,22 @@ def stranded_are_kept(context: FailbackContext) -> Check:
 
 
 def _nothing_flows(context: FailbackContext) -> Check:
-    """No flow runs: the old one would write to the active cluster, the new one is started by this run."""
-    run = context.run
-    wrong = []
-    for flow in (run.flow, *context.other_flows):
-        status = run.clients.replicator(flow).status()
-        if not status.at_rest:
-            wrong.append(f"{flow.name} is {status}")
+    """No flow runs: the old one would write to the active cluster, the new one is started by this run.
+
+    What runs the flow to the old cluster starts that again if it comes back together with it; ``dr_health`` stops it.
+    """
+    run, flows = context.run, (context.run.flow, *context.other_flows)
+
+    def running() -> list[str]:
+        states = {flow: run.clients.replicator(flow).status() for flow in flows}
+        return [f"{flow.name} is {status}" for flow, status in states.items() if not status.at_rest]
+
+    wrong = wait_until(running, lambda found: not found, clock=run.clock, seconds=context.patience_seconds)
     denied = run.denies_present(run.source, plan.fence_of_flow(run.group, run.target, run.source))
     if not denied.passes:
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")
     said = f"no flow runs, and {run.group.replicator_principal} is denied on {run.source}"
-    corrected = f"{'; '.join(wrong)}. dr_health corrects that within a minute; then trigger a new run"
+    corrected = f"{'; '.join(wrong)}. dr_health corrects that: see what it says, then trigger a new run"
     return Check.that("nothing_flows", not wrong, corrected if wrong else said)
 
 

@@ -37,10 +37,12 @@ class FailbackContext:
     """The facts of a failback that several of its steps need.
 
     :param run: ``source`` is the active cluster, ``target`` the one that becomes a copy again
+    :param patience_seconds: how long a check waits for what ``dr_health`` corrects by itself
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, patience_seconds: float = 0.0) -> None:
         self.run = run
+        self.patience_seconds = patience_seconds
 
     @property
     def mode(self) -> FailbackMode | Literal["deliver"]:

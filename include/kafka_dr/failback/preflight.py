@@ -17,7 +17,7 @@ from kafka_dr.runs.run import Run
 
 def check(run: Run) -> Sequence[Check]:
     """Check everything that has to hold before an approval is asked for."""
-    return failback_checks(FailbackContext(run))
+    return failback_checks(FailbackContext(run, patience_seconds=run.group.timing.step_deadline_seconds))
 
 
 def intent(run: Run) -> Sequence[str]:
