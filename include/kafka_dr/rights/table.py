@@ -162,7 +162,9 @@ def _names(pattern: str, here: str, spec: ClusterSpec, group: ProtectionGroup) -
         case "{topics}":
             yield from _topics(group, here)
         case "{stranded}":
-            wanted = map(stranded_topic, group.flow.late_to_stranded_topic)
+            # Who triggers a failback may choose it for every topic.
+            may = group.renames_copies and len(group.clusters) == 2
+            wanted = map(stranded_topic, sorted({*_whole(group), *group.flow.late_to_stranded_topic} if may else ()))
             yield from (each for each in wanted if not covers(each, literals=(), prefixes=group.topic_prefixes))
         case "{groups}":
             yield from (*group.consumer_groups, *(f"{prefix}*" for prefix in group.consumer_group_prefixes))
@@ -180,12 +182,17 @@ def _names(pattern: str, here: str, spec: ClusterSpec, group: ProtectionGroup) -
             yield pattern.replace("{worker}", spec.connect_group_id)
 
 
+def _whole(group: ProtectionGroup) -> tuple[str, ...]:
+    """Return the topics that are declared by their whole names, or that patterns were seen to match."""
+    try:
+        return group.literal_topics
+    except NotLookedUp:
+        return group.topics
+
+
 def _topics(group: ProtectionGroup, here: str) -> Iterator[str]:
     """Yield the group's topics, and the copies that a cluster has of them under other names."""
-    try:
-        whole = group.literal_topics
-    except NotLookedUp:
-        whole = group.topics
+    whole = _whole(group)
     local = [*whole, *(f"{prefix}*" for prefix in group.topic_prefixes)]
     if not covers(group.canary_topic, literals=whole, prefixes=group.topic_prefixes):
         local.append(group.canary_topic)

@@ -129,9 +129,9 @@ def test_a_copy_of_one_group_belongs_to_no_other(edited: Edit, mistakes_in: Comp
     assert any("is the name of a copy of group 'orders'" in each for each in found)
 
 
-def test_the_rights_name_the_topics_that_late_records_go_to(edited: Edit, load_text: Load) -> None:
-    named = "flow: {naming: default, late_to_stranded_topic: [payments, orders.a]}"
-    topology = load_text(edited((ROUTE, f"{ROUTE}    {named}\n")))
+@pytest.mark.parametrize("declared", ["", ", late_to_stranded_topic: [payments, orders.a]"])
+def test_the_rights_name_the_topics_that_late_records_may_go_to(edited: Edit, load_text: Load, declared: str) -> None:
+    topology = load_text(edited((ROUTE, f"{ROUTE}    flow: {{naming: default{declared}}}\n")))
     group = topology.group("orders")
     rights = [each for each in needed_on("west", topology.cluster("west"), [group]) if "stranded" in each.name]
     assert [(each.principal, each.shown, [str(op) for op in each.operations]) for each in rights] == [
