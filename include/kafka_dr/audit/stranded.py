@@ -188,7 +188,8 @@ class StrandedList(StoredDocument):
         if not outdated:
             return (said,)
         old = f"{outdated} of them {'are' if outdated > 1 else 'is'} older"
-        return said, f"{old} than what their copies on {self.new} keep, and would be deleted there"
+        deleted = f"{old} than what their copies on {self.new} keep, and would be deleted there"
+        return said, f"{deleted}: a failback holds these topics unless its form says deliver"
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the ends of the old cluster's logs, by topic and number of the partition."""

@@ -14,7 +14,15 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.codec import NotDecoded
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence.canonical import digest
-from kafka_dr.failback.late import Choices, choices_from_json, chosen, of_earlier_failback, only, passed_over
+from kafka_dr.failback.late import (
+    Choices,
+    choices_from_json,
+    chosen,
+    of_earlier_failback,
+    only,
+    passed_over,
+    unless_deleted,
+)
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import (
     Abandonment,
@@ -74,7 +82,10 @@ class FailbackContext:
     def _wished(self, topic: str) -> LateChoice:
         """Return what was wished for the late records of a topic; of canaries nothing is kept from the canary."""
         group, wish = self.run.group, self.run.request.late
-        return group.flow.late_choice(topic) if wish == "declared" or topic == group.canary_topic else wish
+        declared = group.flow.late_choice(topic)
+        if topic == group.canary_topic:
+            return declared
+        return unless_deleted(declared, self.stranded, topic) if wish == "declared" else wish
 
     @property
     def late_of_earlier(self) -> Choices | None:

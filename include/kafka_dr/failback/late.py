@@ -64,6 +64,12 @@ def chosen(found: StrandedList, choice_of: Callable[[str], LateChoice]) -> Choic
     return {topic: choice_of(topic) for topic in topics_of(found)}
 
 
+def unless_deleted(declared: LateChoice, found: StrandedList, topic: str) -> LateChoice:
+    """Return what is declared of a topic; but nobody has said *deliver* of records that would be deleted on arrival."""
+    deleted = any(each.outdated for each in found.partitions if each.topic == topic)
+    return "hold" if deleted and declared == "deliver" else declared
+
+
 def choices_to_json(choices: Choices) -> list[dict[str, Any]]:
     """Return choices as a claim journals them."""
     return rows_of(choices, **_CHOICES)

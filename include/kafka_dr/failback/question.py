@@ -82,6 +82,8 @@ def _arriving(active: str, late: Sequence[Mapping[str, Any]]) -> str:
     parts = said if len(said) > 1 else [f"they {_DOES[late[0]['choice']].format(active)}"]
     written, outdated = (sum(row[name] for row in late) for name in ("written_since", "outdated"))
     older = f"; {counted(outdated, 'is', 'are')} older than what their copies keep" if outdated else ""
+    deleted = sum(row["outdated"] for row in late if row["choice"] == "deliver")
+    older += f", and {counted(deleted, 'does', 'do')} not stay there" if deleted else ""
     keyed = counted(written, "has a key", "have keys") if written else "none has a key"
     return f": {', '.join(parts)}. Of these {keyed} written on {active} since{older}"
 
@@ -89,13 +91,15 @@ def _arriving(active: str, late: Sequence[Mapping[str, Any]]) -> str:
 def _late(rows: Sequence[Mapping[str, Any]], listed_at: str) -> Iterable[str]:
     """Say of each topic what becomes of its late records."""
     if rows:
+        held = any(row["outdated"] and row["choice"] == "hold" for row in rows)
+        why = "\n\nA topic with records too old to stay is held, unless the form says *deliver*." if held else ""
         shown = "\n".join(
             f"* {code(row['topic'])}: {counted(row['records'], 'record')}, {row['written_since']:,} with a key written "
             f"since, {row['outdated']:,} too old to stay; {_CHOICE[row['choice']]}"
             for row in rows[:_MOST_RANGES]
         )
         more = f"\n\nAnd {len(rows) - _MOST_RANGES} more, all of them in the evidence." if rows[_MOST_RANGES:] else ""
-        yield f"**Late records, as listed at {code(listed_at[:16])} UTC**\n\n{shown}{more}"
+        yield f"**Late records, as listed at {code(listed_at[:16])} UTC**\n\n{shown}{more}{why}"
 
 
 def costs(run: Run, facts: Mapping[str, Any]) -> Iterable[str]:

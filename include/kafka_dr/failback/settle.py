@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr.audit.gate import GateAnswer
 from kafka_dr.checks.audit_checks import green, newest_checksum_audit
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.group_offsets import live_verification
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -21,10 +22,13 @@ from kafka_dr.runs.settle import registers_agree, settle, settled_facts
 
 
 def check(run: Run) -> Sequence[Check]:
-    """The audit of this copy is green and later than ``catch_up``; near the head of the log all is equal."""
+    """The audit of this copy is green and later than ``catch_up``; near the head of the log all is equal.
+
+    What nothing copies is kept in files: once its topics have their retention back, it expires.
+    """
     if run.request.dry_run or (run.register_state is not None and not run.register_state.is_failing_back):
         return ()
-    return (_audit(run), live_verification.tail(run))
+    return (_audit(run), live_verification.tail(run), *_kept(FailbackContext(run)))
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -56,6 +60,16 @@ def prove(run: Run) -> Sequence[Check]:
         run.writes_refused(run.target).named("standby_refuses"),
         Check.that("flow_runs", status.state == "running", f"{run.flow.name} is {status}"),
     )
+
+
+def _kept(context: FailbackContext) -> tuple[Check, ...]:
+    """Return whether it is; nothing after a rebuild, whose old topics are gone, or if everything was delivered."""
+    if not (context.passed_over if context.mode == "deliver" else context.mode == "quarantine"):
+        return ()
+    wrong, where = context.missing(), context.store.folder
+    said = f"{context.stranded.records} stranded records are kept in {where}{context.erased}"
+    later = f"{wrong}; the retention of the topics on {context.run.target} stays off until then"
+    return (Check.that("stranded_are_kept", not wrong, later if wrong else said),)
 
 
 def _audit(run: Run) -> Check:

@@ -13,6 +13,7 @@ from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failback import question
 from kafka_dr.failback.checks import _flow_continues
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.failback.late import (
     LateTopic,
     choices_from_json,
@@ -24,6 +25,7 @@ from kafka_dr.failback.late import (
     passed_over,
     positions_after,
 )
+from kafka_dr.failback.settle import _kept
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.replication.flow import Flow
@@ -132,6 +134,54 @@ def test_only_topics_with_late_records_are_decided_on() -> None:
     assert {each.topic for each in only(LISTED, CHOICES, "stranded_topic").partitions} == {"aside"}
 
 
+@pytest.mark.parametrize(
+    ("wish", "declared", "canary", "becomes"),
+    [
+        ("declared", "deliver", "", "hold"),
+        ("declared", "stranded_topic", "", "stranded_topic"),
+        ("declared", "deliver", "held", "deliver"),
+        ("deliver", "deliver", "", "deliver"),
+        ("deliver", "hold", "", "deliver"),
+    ],
+    ids=["nobody said it", "declared", "canaries", "said", "said against what is declared"],
+)
+def test_a_topic_with_records_that_would_be_deleted_on_arrival_is_held_unless_somebody_says_deliver(
+    wish: str, declared: str, canary: str, becomes: str
+) -> None:
+    flow = SimpleNamespace(late_choice=lambda topic: declared if topic == "held" else "deliver")
+    run: Any = SimpleNamespace(
+        opens_copy=False,
+        journal={},
+        history={},
+        group=SimpleNamespace(flow=flow, canary_topic=canary),
+        request=SimpleNamespace(late=wish, run="home"),
+    )
+    context = FailbackContext(run)
+    vars(context).update(stranded=LISTED, failover=SimpleNamespace(name="disaster"))
+    assert context.late == {"held": becomes, "orders": "deliver", "aside": "deliver"}
+    assert {each.topic for each in context.passed_over} == (set() if becomes == "deliver" else {"held"})
+
+
+@pytest.mark.parametrize(
+    ("mode", "choice", "asked"),
+    [("deliver", "deliver", False), ("deliver", "hold", True), ("quarantine", "", True), ("rebuild", "", False)],
+)
+def test_topics_get_their_retention_back_only_while_what_nothing_copies_is_kept_in_files(
+    mode: str, choice: str, asked: bool
+) -> None:
+    for wrong, outcome in (("", "ok"), ("a file is gone", "failed")):
+        context: Any = SimpleNamespace(
+            run=SimpleNamespace(target="east"),
+            mode=mode,
+            passed_over=passed_over(LISTED, {"held": choice}),  # type: ignore[dict-item]
+            stranded=LISTED,
+            store=SimpleNamespace(folder="here"),
+            erased="",
+            missing=lambda wrong=wrong: wrong,
+        )
+        assert [each.outcome for each in _kept(context)] == [outcome] * asked
+
+
 def test_a_flow_continues_after_what_is_not_delivered_and_where_it_was_everywhere_else() -> None:
     ranges = passed_over(LISTED, CHOICES)
     assert [str(each) for each in ranges] == ["aside-0:100-125", "held-0:100-125"]
@@ -165,7 +215,8 @@ def test_what_an_abandoned_failback_has_begun_stays_decided() -> None:
             2,
             (
                 "12 of them have keys that were written on west since",
-                "2 of them are older than what their copies on west keep, and would be deleted there",
+                "2 of them are older than what their copies on west keep, and would be deleted there: a failback holds "
+                "these topics unless its form says deliver",
             ),
         ),
     ],
@@ -196,6 +247,12 @@ def test_the_list_says_what_to_know_before_its_records_arrive(
             "on west since; 3 are older than what their copies keep. Nothing is deleted",
             False,
         ),
+        (
+            dict.fromkeys(CHOICES, "deliver"),
+            "45 uncopied records of east are kept in files: they arrive late on west. Of these 13 have keys written on "
+            "west since; 3 are older than what their copies keep, and 3 do not stay there. Nothing is deleted",
+            True,
+        ),
     ],
 )
 def test_who_approves_reads_first_what_becomes_of_them_and_how_many_keys_are_newer(
@@ -218,6 +275,8 @@ def test_who_approves_reads_first_what_becomes_of_them_and_how_many_keys_are_new
     assert ("follow in their copies" in sheet.read_again) is follows
     assert sheet.consequence == ("lets late records arrive" if follows else "starts the failback")
     topics = "\n\n".join(sheet.details)
-    assert "`held`: 20 records, 12 with a key written since, 3 too old to stay; held" in topics
-    assert "`held-0:100-125`" in topics
+    does = {"hold": "held", "deliver": "delivered"}[choices["held"]]
+    assert f"`held`: 20 records, 12 with a key written since, 3 too old to stay; {does}" in topics
+    assert ("unless the form says *deliver*" in topics) is (does == "held")
+    assert ("`held-0:100-125`" in topics) is (does == "held")
     assert "as listed at `2026-01-01T00:00` UTC" in topics
