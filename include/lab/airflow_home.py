@@ -87,13 +87,13 @@ def connections(context: LabContext) -> dict[str, dict[str, Any]]:
                 "conn_type": "kafka",
                 "description": f"Kafka in {cluster.name} as {principal}",
                 "port": _NO_PORT,
-                "extra": json.dumps(librdkafka(context, cluster, principal)),
+                "extra": json.dumps(librdkafka(context, cluster, principal, outside=True)),
             }
         wanted[f"connect_{cluster.name}"] = {
             "conn_type": "http",
             "description": f"REST of the Connect worker of {cluster.name}",
             "host": context.settings.host(cluster.connect_name),
-            "port": cluster.connect_port(context.settings.ports),
+            "port": cluster.outside_connect_port(context.settings),
             "schema": "http",
             # "Test connection" asks with HEAD, which Connect answers with 405: it is there, and that is the question.
             "extra": json.dumps({"check_response": False}),

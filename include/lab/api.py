@@ -14,7 +14,7 @@ from pathlib import Path
 from kafka_dr.clusters.model import Acl
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.parallel import ask_all
-from lab import airflow_home, class_archives, clients, credentials, jars, java, rights, spark, topology_file
+from lab import airflow_home, class_archives, clients, credentials, jars, java, proxy, rights, spark, topology_file
 from lab.airflow_services import Airflow
 from lab.allowed import allowed_on
 from lab.bootstrap import cache_folder, check_space
@@ -36,6 +36,7 @@ from lab.layout import (
 )
 from lab.ports import check_not_ephemeral, ephemeral_ports
 from lab.processes import Supervisor
+from lab.proxy import LabProxy
 from lab.spark_cluster import SparkCluster, driver_settings
 from lab.startup import Part, Report, Startup
 from lab.status import AirflowStatus, ClusterStatus, LabStatus, ProcessStatus
@@ -65,6 +66,7 @@ class Lab:
         one, and back
     :param kafka: the version of the brokers, one of :data:`lab.jars.BROKERS`; by default as it was made, or Connect's
     :param naming: what copies of topics are called; by default as it was made, or as their originals
+    :param proxied: whether it has a proxy before each cluster; one that was made with it keeps it
     """
 
     #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
@@ -85,6 +87,7 @@ class Lab:
         flows: Flows | None = None,
         kafka: str | None = None,
         naming: Naming | None = None,
+        proxied: bool = False,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(
@@ -97,6 +100,7 @@ class Lab:
             flows=flows,
             kafka=kafka,
             naming=naming,
+            proxied=proxied,
         )
         self.clusters = clusters_of(self.settings)
         self.supervisor = Supervisor(self.home)
@@ -113,7 +117,7 @@ class Lab:
             "KAFKA_DR_LAB_VANTAGE": self.settings.vantage,
         }
         for cluster in self.clusters:
-            values[f"KAFKA_DR_LAB_{cluster.name.upper()}"] = cluster.bootstrap(self.settings)
+            values[f"KAFKA_DR_LAB_{cluster.name.upper()}"] = cluster.outside_bootstrap(self.settings)
         return values
 
     def cluster(self, name: str) -> Cluster:
@@ -169,6 +173,8 @@ class Lab:
                 connect=connect,
             )
             others: list[Part] = [LabVantage(self._context()), *([self._airflow(jvm)] if airflow else [])]
+            if self.settings.proxied:
+                others.append(LabProxy(self._context()))
             if self.settings.spark_cluster:
                 others.append(SparkCluster(self._context(), self._spark_environ(java_home)))
             startup.run(*others)
@@ -247,6 +253,18 @@ class Lab:
     def resume(self, name: str) -> None:
         """Let a paused process run again."""
         self.supervisor.signal(name, signal.SIGCONT)
+
+    def cut(self, cluster: str) -> None:
+        """Cut a cluster off from everybody outside of its datacenter, as a dead link does: nothing is answered."""
+        proxy.control(self.settings, cluster, "cut")
+
+    def heal(self, cluster: str) -> None:
+        """Let it be reached from outside again."""
+        proxy.control(self.settings, cluster, "heal")
+
+    def delay(self, cluster: str, milliseconds: int) -> None:
+        """Let everything take so long on its way into the cluster, and as long on its way out."""
+        proxy.control(self.settings, cluster, "delay", str(milliseconds))
 
     def restart(self, name: str) -> None:
         """Start a process again as it was started last, whether it runs or not; it may not answer at once."""

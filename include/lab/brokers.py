@@ -28,6 +28,8 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
     plain = f"{LOGIN_MODULES['PLAIN']} required {users};"
     copies = min(settings.brokers, 3)
     listeners = {"CLIENT": node.client_port, "INTERNAL": node.internal_port}
+    listeners |= {"OUTSIDE": node.outside_port} if settings.proxied else {}
+    advertised = listeners | ({"OUTSIDE": node.proxy_port} if settings.proxied else {})
     listened = listeners | ({"CONTROLLER": node.controller_port} if votes else {})
     voters = (f"{each.number}@{settings.host(each.name)}:{each.controller_port}" for each in cluster.voters(settings))
     values = {
@@ -36,15 +38,15 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
         "controller.quorum.voters": ",".join(voters),
         "listeners": ",".join(f"{name}://{settings.listen}:{port}" for name, port in listened.items()),
         "advertised.listeners": ",".join(
-            f"{name}://{settings.host(node.name)}:{port}" for name, port in listeners.items()
+            f"{name}://{settings.host(node.name)}:{port}" for name, port in advertised.items()
         ),
-        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "listener.security.protocol.map": ",".join(f"{name}:SASL_PLAINTEXT" for name in (*listeners, "CONTROLLER")),
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "INTERNAL",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "sasl.mechanism.controller.protocol": "PLAIN",
-        **_client_login(context, cluster),
+        **_client_login(context, cluster, *listeners.keys() - {"INTERNAL"}),
         "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.internal.plain.sasl.jaas.config": plain,
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
@@ -73,16 +75,18 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
     return "".join(f"{name}={value}\n" for name, value in values.items())
 
 
-def _client_login(context: LabContext, cluster: Cluster) -> dict[str, str]:
+def _client_login(context: LabContext, cluster: Cluster, *listeners: str) -> dict[str, str]:
     """How principals log in: SCRAM knows users that are made later, PLAIN only those that a broker starts with."""
     mechanism, users = context.settings.mechanism, ""
     if mechanism == "PLAIN":
         passwords = {name: context.credentials.kafka(cluster.name, name) for name in (ADMIN, *PRINCIPALS)}
         users = "".join(f' user_{name}="{password}"' for name, password in passwords.items())
-    listener = "listener.name.client"
+    values = {
+        "sasl.enabled.mechanisms": mechanism,
+        f"{mechanism.lower()}.sasl.jaas.config": f"{LOGIN_MODULES[mechanism]} required{users};",
+    }
     return {
-        f"{listener}.sasl.enabled.mechanisms": mechanism,
-        f"{listener}.{mechanism.lower()}.sasl.jaas.config": f"{LOGIN_MODULES[mechanism]} required{users};",
+        f"listener.name.{listener.lower()}.{name}": value for listener in listeners for name, value in values.items()
     }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab import gate, jars, rooms, size, vantage
+from lab import gate, jars, proxy, rooms, size, vantage
 from lab.api import Lab
 from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
@@ -105,7 +105,13 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     up.add_argument(
         "--spark-cluster", action="store_true", help="audits run on a Spark cluster of a master and two workers"
     )
+    up.add_argument("--proxied", action="store_true", help="a proxy before each cluster, which `link` cuts off")
     up.set_defaults(run=_up)
+
+    link = commands.add_parser("link", parents=[lab_options], help="cut a cluster off from who is outside of it")
+    link.add_argument("cluster", metavar="CLUSTER")
+    link.add_argument("what", nargs="+", metavar="cut | heal | delay MS", help="delay: milliseconds, each way")
+    link.set_defaults(run=_link)
 
     down = commands.add_parser("down", parents=[lab_options], help="stop every process of the lab")
     down.add_argument("--delete", action="store_true", help="remove its state, too")
@@ -157,6 +163,7 @@ def _lab(options: argparse.Namespace) -> Lab:
         clusters=getattr(options, "clusters", None),
         spark_cluster=getattr(options, "spark_cluster", False),
         kafka=getattr(options, "kafka", None),
+        proxied=getattr(options, "proxied", False),
     )
 
 
@@ -170,6 +177,12 @@ def _up(options: argparse.Namespace, console: Console) -> int:
         console.print(f"Airflow: {status.airflow.url}, users {', '.join(status.airflow.users)}", soft_wrap=True)
         console.print(f"passwords: {status.airflow.passwords}", soft_wrap=True)
     console.print(f"ready in {status.ready_seconds} s")
+    return 0
+
+
+def _link(options: argparse.Namespace, console: Console) -> int:
+    proxy.control(_lab(options).settings, options.cluster, *options.what)
+    console.print(f"{options.cluster}: {' '.join(options.what)}")
     return 0
 
 

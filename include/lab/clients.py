@@ -16,10 +16,13 @@ LOGIN_MODULES: dict[Mechanism, str] = {
 }
 
 
-def librdkafka(context: LabContext, cluster: Cluster, principal: str) -> dict[str, str]:
-    """Settings of a principal in librdkafka's names."""
+def librdkafka(context: LabContext, cluster: Cluster, principal: str, *, outside: bool = False) -> dict[str, str]:
+    """Settings of a principal in librdkafka's names.
+
+    :param outside: whether it is outside of the cluster's datacenter
+    """
     return {
-        "bootstrap.servers": cluster.bootstrap(context.settings),
+        "bootstrap.servers": (cluster.outside_bootstrap if outside else cluster.bootstrap)(context.settings),
         "security.protocol": SECURITY_PROTOCOL,
         "sasl.mechanism": context.settings.mechanism,
         "sasl.username": principal,

@@ -16,6 +16,8 @@ class Node:
     client_port: int
     internal_port: int
     controller_port: int
+    outside_port: int
+    proxy_port: int
 
     @property
     def name(self) -> str:
@@ -51,6 +53,8 @@ class Cluster:
                 client_port=ports.client(self.number, number),
                 internal_port=ports.internal(self.number, number),
                 controller_port=ports.controller(self.number, number),
+                outside_port=ports.outside_listener(self.number, number),
+                proxy_port=ports.outside(self.number, number),
             )
             for number in range(1, settings.brokers + 1)
         )
@@ -66,6 +70,12 @@ class Cluster:
         """Bootstrap servers of the listener for applications."""
         return ",".join(f"{settings.host(node.name)}:{node.client_port}" for node in self.nodes(settings))
 
+    def outside_bootstrap(self, settings: Settings) -> str:
+        """Bootstrap servers for who is outside of the datacenter: the proxy, if the lab has one."""
+        if not settings.proxied:
+            return self.bootstrap(settings)
+        return ",".join(f"{settings.host(node.name)}:{node.proxy_port}" for node in self.nodes(settings))
+
     def internal_bootstrap(self, settings: Settings) -> str:
         """Bootstrap servers of the listener for brokers; the lab uses it once, to create its users."""
         return ",".join(f"{settings.host(node.name)}:{node.internal_port}" for node in self.nodes(settings))
@@ -73,6 +83,11 @@ class Cluster:
     def connect_port(self, ports: Ports) -> int:
         """REST port of this cluster's Connect worker."""
         return ports.connect(self.number)
+
+    def outside_connect_port(self, settings: Settings) -> int:
+        """Where who is outside of the datacenter reaches it."""
+        ports = settings.ports
+        return ports.outside_connect(self.number) if settings.proxied else self.connect_port(ports)
 
     def connect_url(self, settings: Settings) -> str:
         """REST address of this cluster's Connect worker."""

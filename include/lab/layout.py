@@ -187,6 +187,23 @@ class Ports:
         """The vantage that looks at the clusters as Airflow does."""
         return self.base + 250
 
+    def outside_listener(self, cluster_number: int, node: int) -> int:
+        """SASL listener for callers from outside of the datacenter, if the lab has a proxy."""
+        return self.client(cluster_number, node) + 3
+
+    def outside(self, cluster_number: int, node: int) -> int:
+        """Where the proxy takes them."""
+        return self.client(cluster_number, node) + 4
+
+    def outside_connect(self, cluster_number: int) -> int:
+        """Where the proxy takes callers of the cluster's Connect worker."""
+        return self.connect(cluster_number) + 1
+
+    @property
+    def proxy(self) -> int:
+        """The control port of the proxy."""
+        return self.base + 260
+
     @property
     def spark_master(self) -> int:
         """The master of the Spark cluster; its web page is one port further."""
@@ -213,6 +230,7 @@ class Settings:
     :param chosen_flows: which clusters are replicated to which; ``None`` for the usual :attr:`flows`
     :param kafka: the version of the brokers
     :param naming: what copies of topics are called
+    :param proxied: whether a cluster is reached from outside of its datacenter by a proxy, which can cut it off
     """
 
     port_base: int
@@ -224,6 +242,7 @@ class Settings:
     chosen_flows: Flows | None = None
     kafka: str = KAFKA_VERSION
     naming: Naming = NAMING
+    proxied: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers or clusters that has no ports, and a flow between clusters that are not there."""
@@ -287,6 +306,7 @@ class Settings:
                 else tuple((source, target) for source, target in flows),
                 kafka=str(stored.get("kafka", KAFKA_VERSION)),
                 naming="default" if stored.get("naming") == "default" else NAMING,
+                proxied=bool(stored.get("proxied", False)),
             )
         except FileNotFoundError:
             return None
@@ -305,6 +325,7 @@ class Settings:
             "flows": self.chosen_flows,
             "kafka": self.kafka,
             "naming": self.naming,
+            "proxied": self.proxied,
         }
         home.settings.write_text(json.dumps(kept) + "\n")
 
@@ -325,12 +346,14 @@ def chosen_settings(
     flows: Flows | None = None,
     kafka: str | None = None,
     naming: Naming | None = None,
+    proxied: bool = False,
 ) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
     :param mechanism: for a new lab; one that was made keeps its own
     :param spark_cluster: whether it gets a Spark cluster; one that has it keeps it
-    :raises LabError: the lab was made with other brokers, clusters, flows or names of copies.
+    :param proxied: whether it has a proxy; one that was made with it keeps it
+    :raises LabError: the lab was made with other brokers, clusters, flows or names of copies, or without a proxy.
     """
     stored = Settings.read(home)
     if stored is None:
@@ -343,6 +366,7 @@ def chosen_settings(
             chosen_flows=flows,
             kafka=kafka or KAFKA_VERSION,
             naming=naming or NAMING,
+            proxied=proxied,
         )
     for what, asked, made in (
         ("{} broker(s) a cluster", brokers, stored.brokers),
@@ -350,6 +374,7 @@ def chosen_settings(
         ("the flows {}", flows and shown(flows), shown(stored.flows)),
         ("brokers of Kafka {}", kafka, stored.kafka),
         ("{} naming of copies", naming, stored.naming),
+        ("{}", "a proxy" if proxied else None, "a proxy" if stored.proxied else "no proxy"),
     ):
         if asked is not None and asked != made:
             raise LabError(

@@ -88,6 +88,7 @@ class Startup:
             for node in cluster.nodes(self.context.settings):
                 votes = node in cluster.voters(self.context.settings)
                 ports = (node.client_port, node.internal_port, *((node.controller_port,) if votes else ()))
+                ports += (node.outside_port,) if self.context.settings.proxied else ()
                 needed += [(port, node.name) for port in ports]
             if self._has_connect(cluster):
                 needed.append((cluster.connect_port(self.context.settings.ports), cluster.connect_name))

@@ -1,6 +1,7 @@
 """The topology of a lab: the project's own, with a declaration of each further cluster, a standby of each group.
 
-In a lab whose copies have other names than their originals, groups say so, and leave out what is not for them.
+In a lab whose copies have other names than their originals, groups say so, and leave out what is not for them. In one
+with a proxy, routes lead applications to the brokers themselves.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def path(home: Home, settings: Settings) -> Path:
 
 
 def _is_the_projects_own(settings: Settings) -> bool:
-    return settings.clusters == 2 and settings.naming == NAMING
+    return settings.clusters == 2 and settings.naming == NAMING and not settings.proxied
 
 
 def write(home: Home, settings: Settings) -> None:
@@ -34,6 +35,9 @@ def write(home: Home, settings: Settings) -> None:
         declared = pattern.replace(WEST.cluster_id, cluster.cluster_id).replace(WEST.name, cluster.name)
         declared = declared.replace(WEST.name.upper(), cluster.name.upper())
         topology["clusters"][cluster.name] = yaml.safe_load(declared)
+    if settings.proxied:
+        for cluster in clusters_of(settings):
+            topology["clusters"][cluster.name]["application_bootstrap_servers"] = cluster.bootstrap(settings)
     for group in topology["protection_groups"].values():
         group["clusters"] = list(settings.names)
         drills = group["drill"]["connections"]

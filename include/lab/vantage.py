@@ -35,7 +35,7 @@ class LabVantage:
     def command(self) -> Command:
         """Return how it is started; it gets no login and no password."""
         settings = self.context.settings
-        clusters = [f"{cluster.name}={cluster.bootstrap(settings)}" for cluster in self.context.clusters]
+        clusters = [f"{cluster.name}={cluster.outside_bootstrap(settings)}" for cluster in self.context.clusters]
         listen = f"{settings.listen}:{settings.ports.vantage}"
         argv = (sys.executable, "-I", vantage_server.__file__, "--listen", listen, *clusters)
         return Command(NAME, argv, self.context.home.root, grace_seconds=1.0)

@@ -18,12 +18,14 @@ def test_no_two_listeners_share_a_port_with_the_most_brokers(clusters: int, end:
     settings = Settings(port_base=19000, brokers=5, clusters=clusters)
     ports = [
         settings.ports.airflow,
+        settings.ports.vantage,
+        settings.ports.proxy,
         *(settings.ports.spark_worker(number) + page for number in range(3) for page in (0, 1)),
     ]
     for cluster in clusters_of(settings):
-        ports.append(cluster.connect_port(settings.ports))
+        ports += [cluster.connect_port(settings.ports), settings.ports.outside_connect(cluster.number)]
         for node in cluster.nodes(settings):
-            ports += [node.client_port, node.internal_port, node.controller_port]
+            ports += [node.client_port, node.internal_port, node.controller_port, node.outside_port, node.proxy_port]
     assert len(set(ports)) == len(ports)
     assert all(19000 <= port < end for port in ports)
     assert settings.ports.span == end - 19000
@@ -75,7 +77,7 @@ def test_a_lab_keeps_what_it_was_made_with(tmp_path: Path) -> None:
     three.write(home)
     assert chosen_settings(home, port_base=None, brokers=None) == three
     assert chosen_settings(home, port_base=None, brokers=None, clusters=3, flows=three.flows) == three
-    named = chosen_settings(Home(tmp_path / "named"), port_base=None, brokers=None, naming="default")
+    named = chosen_settings(Home(tmp_path / "named"), port_base=None, brokers=None, naming="default", proxied=True)
     named.write(home)
     assert chosen_settings(home, port_base=None, brokers=None) == named
 
@@ -95,6 +97,8 @@ def test_other_clusters_or_flows_than_the_lab_was_made_with_are_refused_with_the
         chosen_settings(home, port_base=None, brokers=None, clusters=3)
     with pytest.raises(LabError, match="was made with identity naming of copies, not default: run `down --delete`"):
         chosen_settings(home, port_base=None, brokers=None, naming="default")
+    with pytest.raises(LabError, match="was made with no proxy, not a proxy: run `down --delete`"):
+        chosen_settings(home, port_base=None, brokers=None, proxied=True)
     with pytest.raises(LabError, match="made with the flows east → west, west → east, not east → west: run"):
         chosen_settings(home, port_base=None, brokers=None, flows=(("east", "west"),))
 
@@ -151,6 +155,24 @@ def test_the_topology_of_a_lab_whose_copies_have_other_names_says_so(tmp_path: P
     assert naming is not None
     assert naming.copy_of("orders.payments") == "east.orders.payments"
     assert group.drill is None
+
+
+def test_who_is_outside_of_a_datacenter_is_led_through_the_proxy_and_applications_are_not(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, proxied=True, environ={})
+    topology_file.write(lab.home, lab.settings)
+    west, inside = load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ).clusters["west"], lab.cluster("west")
+    outside = inside.outside_bootstrap(lab.settings)
+    assert outside != inside.bootstrap(lab.settings)
+    assert (west.replicator.bootstrap_servers, west.route_bootstrap_servers) == (
+        outside,
+        inside.bootstrap(lab.settings),
+    )
+    stored = lab.connections()
+    for role in ("operator", "probe", "audit", "replicator"):
+        assert stored.get(f"kafka_west_{role}").extra["bootstrap.servers"] == outside
+    assert stored.get("connect_west").port == inside.outside_connect_port(lab.settings)
+    assert inside.outside_connect_port(lab.settings) != inside.connect_port(lab.settings.ports)
+    assert lab.client_settings("west", "orders-app")["bootstrap.servers"] == inside.bootstrap(lab.settings)
 
 
 def test_a_lab_of_two_has_the_projects_own_topology(tmp_path: Path) -> None:

@@ -99,6 +99,20 @@ def test_brokers_listen_on_the_loopback_only_and_let_nobody_in_without_rights(
     assert "PLAINTEXT" not in values["listener.security.protocol.map"].replace("SASL_PLAINTEXT", "")
 
 
+def test_a_broker_of_a_lab_with_a_proxy_sends_callers_from_outside_to_the_proxy_alone(
+    context: LabContext, tmp_path: Path
+) -> None:
+    node = EAST.nodes(context.settings)[0]
+    direct = _values(brokers.server_properties(context, EAST, node, data=tmp_path))
+    proxied = replace(context, settings=replace(context.settings, proxied=True))
+    values = _values(brokers.server_properties(proxied, EAST, node, data=tmp_path))
+    assert f"OUTSIDE://127.0.0.1:{node.outside_port}" in values["listeners"].split(",")
+    assert values["advertised.listeners"] == (f"{direct['advertised.listeners']},OUTSIDE://127.0.0.1:{node.proxy_port}")
+    for name in ("sasl.enabled.mechanisms", "scram-sha-512.sasl.jaas.config"):
+        assert values[f"listener.name.outside.{name}"] == values[f"listener.name.client.{name}"]
+    assert "OUTSIDE" not in str(direct)
+
+
 def test_a_worker_knows_its_secrets_by_reference_only(context: LabContext) -> None:
     text = connect.worker_properties(context, WEST)
     values = _values(text)
