@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_dr.approvals.approval import record_answer
 from kafka_dr.approvals.journaled import Answer
@@ -29,11 +29,15 @@ from kafka_dr.verbs.ask_approval import ask_approval
 from kafka_dr.verbs.roll_back import roll_back
 from kafka_dr.verbs.runner import run_step
 from lab import rights
+from support import disaster_check as judge
 from support.acknowledged_writes import Ledger, TransactionalApplication, WritingApplication
 from support.disaster_check import KEPT, LOST
 from support.protection import Protection
 from support.switched_group import SwitchedGroup
 from support.vantage import vantage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 BROKER = "east-broker-1"
 _ASKED = (StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
@@ -50,6 +54,11 @@ class Strike(StrEnum):
     HANG = "hang"
     #: The program cannot reach it; applications and replication can.
     PARTITION = "partition"
+    #: Nobody outside of its datacenter can reach it, and nothing says so: it needs a lab with a proxy.
+    SPLIT = "split"
+
+
+_BY_CHANCE = (Strike.KILL, Strike.HANG, Strike.PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class DisasterPlan:
     def of(cls, seed: int) -> DisasterPlan:
         """Return what a seed chooses."""
         random = Random(seed)  # noqa: S311 - chance, not a secret
-        strike, after = random.choice(list(Strike)), random.uniform(0.3, 2.5)
+        strike, after = random.choice(_BY_CHANCE), random.uniform(0.3, 2.5)
         return cls(strike, after, random.randint(0, len(STEPS) + 2), random.random() < 0.5)
 
     def __str__(self) -> str:
@@ -149,6 +158,8 @@ class RandomDisaster:
                 self.protection.lab.pause(BROKER)
             case Strike.PARTITION:
                 self.cut.add(LOST)
+            case Strike.SPLIT:
+                self.protection.lab.cut(LOST)
 
     def _end(self) -> None:
         """Let the cluster return, if it has not."""
@@ -162,6 +173,8 @@ class RandomDisaster:
                 self.protection.lab.resume(BROKER)
             case Strike.PARTITION:
                 self.cut.clear()
+            case Strike.SPLIT:
+                self.protection.lab.heal(LOST)
 
     def _fail_over(self, override: str) -> None:
         request = self.protection.request("random", verb="unplanned_failover", override=override)
@@ -235,6 +248,30 @@ def ready(protection: Protection) -> SwitchedGroup:
     protection.changes["timing"] = group.timing.model_copy(update={"confirm_seconds": 0.2})
     protection.changes["disaster"] = group.disaster.model_copy(update={"probe_seconds": 2.0})
     return SwitchedGroup.adopt(protection, records=100)
+
+
+def judged(drama: RandomDisaster, spark: SparkSession, *, phase: Phase, active: str) -> list[str]:
+    """Return everything that is not as it has to be."""
+    from support.stranding import list_stranded
+
+    protection, ledger = drama.protection, drama.ledger
+    old, new = (judge.values(protection, cluster) for cluster in (LOST, KEPT))
+    if active == LOST:
+        wrong = judge.missing_or_superfluous(ledger, judge.counted(old), ())
+        return wrong + ([] if protection.refuses_writes(KEPT) else [f"{KEPT} takes writes"])
+    aside: list[bytes] = []
+    wrong = []
+    if phase is Phase.DIVERGED:
+        listed = list_stranded(protection, spark, run="random")
+        aside = [row["value"] for row in listed.records if row["topic"] == protection.topic]
+        wrong += [] if listed.code in (0, 1) else [f"the list could not be made: {listed.code}"]
+    state = protection.state(KEPT)
+    assert state is not None
+    wrong += judge.missing_or_superfluous(ledger, judge.counted(new), aside)
+    wrong += judge.taken_behind_the_fence(ledger, state)
+    wrong += judge.late_groups(protection, old, new)
+    wrong += judge.out_of_order(new, "follows")
+    return wrong + ([] if protection.refuses_writes(LOST) else [f"{LOST} takes writes"])
 
 
 def _clients_without(cut: frozenset[str]) -> type[Clients]:
