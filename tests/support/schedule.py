@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 
 #: Tests whose names begin so run one after the other in one worker: they share Spark's session, a lab or its ports.
+#: Spark is started in two workers and no third: who needs it is one of those that audit, or that come after a disaster.
 _TOGETHER: Mapping[str, str] = {
     "tests/dags/": "airflow",
+    "tests/integration/adoption/": "spark",
     "tests/integration/audit/": "spark",
     "tests/integration/lag/": "spark",
+    "tests/integration/replication/test_another_replicator": "spark",
     "tests/spark/": "spark",
     "tests/e2e/test_disasters": "disasters",
+    "tests/integration/drill/": "disasters",
     "tests/integration/failback/": "disasters",
+    "tests/integration/names/": "disasters",
     "tests/e2e/": "demos",
     "tests/integration/lab/": "labs",
     "tests/integration/clusters/test_leaders": "two brokers",
@@ -31,8 +36,8 @@ _TOGETHER: Mapping[str, str] = {
 #: what the tests of a folder share ends with the last of them in a worker.
 _ORDER = (
     "airflow",
-    "spark",
     "disasters",
+    "spark",
     "pages",
     "tests/integration/failover",
     "demos",

@@ -34,11 +34,18 @@ def test_a_worker_that_has_left_a_folder_gets_no_file_of_it_again(folder: str) -
     assert [here for here, _ in groupby(inside)] in ([True, False], [False, True, False])
 
 
+def test_no_third_worker_starts_spark() -> None:
+    """But for those of ``--long`` alone, which is run by two workers."""
+    servers = [file for file in FILES if not file.startswith(("tests/unit/", "tests/integration/standbys/"))]
+    starting = [file for file in servers if "spark: SparkSession" in (TESTS.parent / file).read_text("utf-8")]
+    assert {scope(file) for file in starting} == {"disasters", "spark"}
+
+
 def test_the_longest_scopes_begin_first_and_unit_tests_fill_the_gaps() -> None:
     scopes = [scope(file) for file in sorted(FILES, key=turn)]
     assert scopes[0] == "airflow"
-    at = {each: scopes.index(each) for each in ("spark", "disasters", "pages", "demos", "labs")}
-    assert sorted(at, key=lambda each: at[each]) == ["spark", "disasters", "pages", "demos", "labs"]
+    at = {each: scopes.index(each) for each in ("disasters", "spark", "pages", "demos", "labs")}
+    assert sorted(at, key=lambda each: at[each]) == ["disasters", "spark", "pages", "demos", "labs"]
     first_unit = next(number for number, each in enumerate(scopes) if each.startswith("tests/unit/"))
     assert [each for each in scopes[first_unit:] if not each.startswith(("tests/unit/", "tests/test_"))] == []
 
