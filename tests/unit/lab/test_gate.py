@@ -71,6 +71,14 @@ def test_what_python_compiles_for_the_tests_is_kept_in_the_cache(
     assert list((tmp_path / "cache" / "compiled").rglob("test_it.*.pyc"))
 
 
+def test_types_that_were_checked_in_one_checkout_are_known_in_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_DR_CACHE", str(tmp_path))
+    argv = gate.checks(gate.PROJECT)["mypy"]
+    assert argv[argv.index("--cache-dir") + 1] == str(tmp_path / "mypy")
+
+
 def test_what_ends_in_time_says_itself_how_it_ended() -> None:
     assert gate.within([sys.executable, "-c", "raise SystemExit(3)"], os.environ, 60.0) == 3
 
