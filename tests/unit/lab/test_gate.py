@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from lab import gate
+from lab.layout import PROJECT
 
 #: Hangs until it is interrupted, puts in order what it has begun, and says that all was well.
 TIDY = """
@@ -75,7 +76,7 @@ def test_types_that_were_checked_in_one_checkout_are_known_in_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKA_DR_CACHE", str(tmp_path))
-    argv = gate.checks(gate.PROJECT)["mypy"]
+    argv = gate.checks(PROJECT)["mypy"]
     assert argv[argv.index("--cache-dir") + 1] == str(tmp_path / "mypy")
 
 
