@@ -14,7 +14,7 @@ from typing import Any
 
 from kafka_dr import parallel
 from kafka_dr.adoption import add_standby, canary_topic
-from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
+from kafka_dr.adoption.adoptable import adoptable, first_flow, old_copies, route_agrees
 from kafka_dr.adoption.canary_topic import CanaryTopic
 from kafka_dr.adoption.fenceable import seen_to_last, witness_intent
 from kafka_dr.adoption.first_route import write_first_route
@@ -104,7 +104,7 @@ def _go(context: GroupContext, asked: _Asked, attempt: Attempt) -> tuple[StepOut
         )
     canary = canary_topic.missing(context, active=active, standbys=standbys)
     found = canary_topic.judged(canary, name=context.group.canary_topic, create=asked.create_canary_topic)
-    attempt.checks += (*adoptable(context, state), found)
+    attempt.checks += (*adoptable(context, state), *old_copies(context, state, standing), found)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
     if asked.dry_run:

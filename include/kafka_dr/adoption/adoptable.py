@@ -22,6 +22,7 @@ from kafka_dr.register import RegisterState
 from kafka_dr.register.flow_seed import FLOW_SEED, SeedMode
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.record import first_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,12 @@ def first_flow(context: GroupContext, flow: Flow) -> FirstFlow:
     setup = replicator.setup()
     if setup is None:
         return FirstFlow("start", _unexplained(holding_records(context, flow), flow, "there is no such flow"))
+    if setup.names_otherwise:
+        problem = (
+            f"{replicator.described} exists and gives its copies other names than the topology says, so what it has "
+            "copied would not be copied again under the new ones: delete it, then run dr_adopt again"
+        )
+        return FirstFlow("continue", problem)
     if not setup.exactly_once:
         problem = (
             f"{replicator.described} exists and is not exactly-once, so it may have copied records twice or left some "
@@ -122,6 +129,35 @@ def _nothing_comes_from(context: GroupContext, state: RegisterState, standby: st
         Check.that("copies_explained", not said, said or f"{flow.target} holds no copy that {flow.name} did not make")
         for flow, said in problems.items()
     )
+
+
+def old_copies(context: GroupContext, state: RegisterState, standing: RegisterState | None) -> tuple[Check, ...]:
+    """Return whether a standby holds what was copied to it under the names of the originals, before a release.
+
+    With other names these copies would count as what its own applications have written: they would be copied back, and
+    consumer groups would read them a second time.
+
+    :param state: the record that the adoption is going to write
+    :param standing: the record that is there
+    """
+    named = context.group.copies_named
+    if standing is None or standing.is_adopted or not named or standing.copies_named == named:
+        return ()
+    held = {}
+    for standby in state.standbys:
+        topics, partitions = context.operator(standby).topics, context.partitions(standby)
+        starts, ends = topics.log_starts(partitions), topics.high_watermarks(partitions)
+        held[standby] = sorted({p.topic for p in partitions if ends[p] > starts[p]})
+    wrong = "; ".join(
+        f"{', '.join(first_few(names, 3))} on {standby} hold records that were copied there under the names of their "
+        f"originals, and would be copied back to {state.active}: delete these "
+        f"topics on {standby} and create them again, empty, then run dr_adopt again. If applications of {standby} "
+        "have written them all, give the group another name"
+        for standby, names in held.items()
+        if names
+    )
+    said = f"{' and '.join(held)} {'holds' if len(held) == 1 else 'hold'} no copies with the names of their originals"
+    return (Check.that("old_copies_are_gone", not wrong, wrong or said),)
 
 
 def _unexplained(partitions: Sequence[TopicPartition], flow: Flow, why: str) -> str:

@@ -22,7 +22,15 @@ from kafka_dr.replication.connector_status import ConnectorStatus
 from kafka_dr.replication.copy_settings import CopySettings
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.replicator import Ensured, FlowSetup, FlowState, FlowStatus, Positions, PositionsTopic
-from kafka_dr.replication.settings import FOLLOWING_TOPICS, OFF, SYNCS, as_config, as_pattern, flow_settings
+from kafka_dr.replication.settings import (
+    FOLLOWING_TOPICS,
+    OFF,
+    SYNCS,
+    as_config,
+    as_pattern,
+    flow_settings,
+    names_copies_for,
+)
 from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.model import ProtectionGroup
 
@@ -99,6 +107,7 @@ class Mm2Replicator:
             frozenset(name for name in self._group.matched_topics if as_pattern(name) in patterns),
             found.get("exactly.once.support") == "required",
             {key: found.get(key, "not set") for key in SYNCS if found.get(key) != OFF},
+            names_otherwise=not names_copies_for(self._group, found),
         )
 
     def refusals(self) -> tuple[str, ...]:

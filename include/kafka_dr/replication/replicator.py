@@ -56,11 +56,13 @@ class FlowSetup:
     :param matched: which topics of the group's patterns it copies
     :param exactly_once: whether it never copies a record twice
     :param also_changes: by setting, with its value: what would let it change settings or ACLs of the target as well
+    :param names_otherwise: whether it gives its copies other names than the topology says
     """
 
     matched: frozenset[str] = frozenset()
     exactly_once: bool = True
     also_changes: Mapping[str, str] = field(default_factory=dict)
+    names_otherwise: bool = False
 
 
 @dataclass(frozen=True, slots=True)

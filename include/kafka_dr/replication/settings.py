@@ -8,7 +8,7 @@ on purpose: those three are done elsewhere, by rules of this project.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.clusters.settings import java_access
@@ -20,6 +20,7 @@ from kafka_dr.topology.model import ProtectionGroup
 CONNECTOR_CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 _DEFAULT = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
+_POLICY, _SEPARATOR = "replication.policy.class", "replication.policy.separator"
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 #: What no flow may copy, whatever a prefix says: our own topics, Kafka's and MirrorMaker's.
@@ -113,13 +114,20 @@ def flow_settings(
     )
 
 
+def names_copies_for(group: ProtectionGroup, found: Mapping[str, str]) -> bool:
+    """Return whether a connector names its copies as the topology says; what it does not set is as usual."""
+    wanted = as_config(_of_naming(group))
+    usual = {_POLICY: _DEFAULT, _SEPARATOR: "."}
+    return all(wanted.get(key, has) == has for key, has in ((key, found.get(key, usual[key])) for key in usual))
+
+
 def _of_naming(group: ProtectionGroup) -> tuple[Setting, ...]:
     if not group.renames_copies:
         reason = "a copy keeps its name, so applications move without renaming"
-        return (Setting("replication.policy.class", IDENTITY, reason),)
+        return (Setting(_POLICY, IDENTITY, reason),)
     return (
-        Setting("replication.policy.class", _DEFAULT, "topology: flow.naming; a copy begins with its cluster's name"),
-        Setting("replication.policy.separator", group.flow.separator, "topology: flow.separator"),
+        Setting(_POLICY, _DEFAULT, "topology: flow.naming; a copy begins with its cluster's name"),
+        Setting(_SEPARATOR, group.flow.separator, "topology: flow.separator"),
         Setting(
             "replication.policy.internal.topic.separator.enabled",
             "false",

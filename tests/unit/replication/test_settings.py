@@ -13,7 +13,7 @@ from kafka_dr.replication.connect import ConnectClient
 from kafka_dr.replication.copy_settings import CopySettings
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
-from kafka_dr.replication.settings import FIXED, flow_settings
+from kafka_dr.replication.settings import FIXED, flow_settings, names_copies_for
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup, Topology
 from support.connect_api import ConnectApi, reached_connect
@@ -201,3 +201,18 @@ def test_a_flow_says_how_it_is_set_up_and_what_differs(
         assert (setup.matched, setup.exactly_once, list(setup.also_changes)) == (frozenset({"eu.b"}), True, keys)
         assert set(flow.differing()) == {"topics", *keys}
         assert replicator_of(topology, FLOW.reverse, group, connect=connect).setup() is None
+
+
+@pytest.mark.parametrize("declared", ["identity", "default"])
+@pytest.mark.parametrize("policy", ["IdentityReplicationPolicy", "DefaultReplicationPolicy", ""])
+@pytest.mark.parametrize("separator", [".", "-"])
+def test_a_connector_that_names_its_copies_otherwise_is_seen(
+    topology: Topology, declared: str, policy: str, separator: str
+) -> None:
+    group = topology.group("orders")
+    group = group.model_copy(update={"flow": group.flow.model_copy(update={"naming": declared})})
+    found = {"replication.policy.class": f"org.apache.kafka.connect.mirror.{policy}"} if policy else {}
+    same = {"identity": "IdentityReplicationPolicy", "default": "DefaultReplicationPolicy"}[declared]
+    wanted = (policy or "DefaultReplicationPolicy") == same and (declared == "identity" or separator == ".")
+    assert names_copies_for(group, found | {"replication.policy.separator": separator}) is wanted
+    assert names_copies_for(group, found) is ((policy or "DefaultReplicationPolicy") == same)
