@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +13,12 @@ import yaml
 from kafka_dr.airflow_api import CONNECTION
 from lab.airflow_home import connections_file
 from support.airflow_lab import AirflowSession
+from support.command_line import called
 
 if TYPE_CHECKING:
     from support.airflow_lab import QuickLab
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
-
-_INCLUDE = Path(__file__).resolve().parents[2] / "include"
 
 
 @pytest.fixture
@@ -43,19 +39,11 @@ def doctor(lab: QuickLab, folder: Path, *, password: str = "", topology: Path | 
     file = folder / "connections.json"
     file.touch(mode=0o600)
     file.write_text(json.dumps(stored))
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
-    environ = {**kept, **lab.environ, "PYTHONPATH": str(_INCLUDE), "KAFKA_DR_CONNECTIONS": str(file)}
+    environ = {**lab.environ, "KAFKA_DR_CONNECTIONS": str(file)}
     if topology is not None:
         environ["KAFKA_DR_TOPOLOGY"] = str(topology)
-    ended = subprocess.run(
-        [sys.executable, "-m", "kafka_dr", "doctor", "--json", "--without", "spark"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    found = [each for each in json.loads(ended.stdout)["findings"] if each["about"] == "airflow"]
+    said = called("doctor", "--json", "--without", "spark", **environ)
+    found = [each for each in said.json["findings"] if each["about"] == "airflow"]
     bad = {each["name"]: each for each in found if each["outcome"] != "ok"}
     assert len(found) > len(bad) or password
     return bad

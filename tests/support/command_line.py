@@ -1,4 +1,4 @@
-"""``python -m kafka_dr`` as a person starts it: a process of its own, with files for topology and connections."""
+"""``python -m kafka_dr`` with files for topology and connections: called here, or a process as a person starts it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,8 @@ _ROLES = {
     "drill": rights.DRILL,
 }
 _SECONDS = 180
+_NOT_INHERITED = ("AIRFLOW", "KAFKA_DR")
+_COLUMNS = "200"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,21 @@ class Said:
         return json.loads(self.out)
 
 
+def called(*arguments: str, **environ: str) -> Said:
+    """Call the command line in this process: half the work of a process of its own is to import what it needs.
+
+    What it sees is what such a process sees: its arguments, nothing to read, and no variable of this project or of
+    Airflow but these. An error that it does not handle is raised here.
+    """
+    from typer.testing import CliRunner
+
+    from kafka_dr.command_line.app import app
+
+    left_out = dict.fromkeys(name for name in os.environ if name.startswith(_NOT_INHERITED))
+    done = CliRunner().invoke(app, arguments, env={**left_out, "COLUMNS": _COLUMNS, **environ}, catch_exceptions=False)
+    return Said(done.exit_code, done.stdout, done.stderr)
+
+
 @dataclass(frozen=True, slots=True)
 class CommandLine:
     """The command line for one protection group of the lab.
@@ -53,8 +70,12 @@ class CommandLine:
 
     protection: Protection
 
-    def run(self, *arguments: str, typed: str = "") -> Said:
-        """Start a command, and wait until it ends. It inherits no variable of this project or of Airflow.
+    def run(self, *arguments: str) -> Said:
+        """Call a command in this process."""
+        return called(*arguments, **self._files())
+
+    def typed(self, typed: str, *arguments: str) -> Said:
+        """Start a command as a process, type something, and wait until it ends.
 
         :param typed: what a person types
         """
@@ -65,12 +86,20 @@ class CommandLine:
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """Start a command, and end it with the block if it has not ended by then."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
-        files = {"KAFKA_DR_TOPOLOGY": str(self.topology()), "KAFKA_DR_CONNECTIONS": str(self.connections())}
+        """Start a command, and end it with the block if it has not ended by then.
+
+        It inherits no variable of this project or of Airflow.
+        """
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)}
         process = subprocess.Popen(
             [sys.executable, "-m", "kafka_dr", *arguments],
-            env={**kept, **files, "PYTHONPATH": str(_INCLUDE), "COLUMNS": "200", "PYTHONFAULTHANDLER": "1"},
+            env={
+                **kept,
+                **self._files(),
+                "PYTHONPATH": str(_INCLUDE),
+                "COLUMNS": _COLUMNS,
+                "PYTHONFAULTHANDLER": "1",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -81,6 +110,9 @@ class CommandLine:
         finally:
             process.kill()
             process.wait()
+
+    def _files(self) -> Mapping[str, str]:
+        return {"KAFKA_DR_TOPOLOGY": str(self.topology()), "KAFKA_DR_CONNECTIONS": str(self.connections())}
 
     def topology(self) -> Path:
         """Write the topology as a file."""

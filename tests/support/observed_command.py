@@ -1,11 +1,8 @@
-"""The command ``observe`` as a person starts it on the first day: a topology of observed flows and nothing else."""
+"""The command ``observe`` as a person calls it on the first day: a topology of observed flows and nothing else."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,10 +11,9 @@ import yaml
 
 from lab import rights
 from lab.api import Lab
+from support.command_line import Said, called
 from support.protection import Protection
 
-_INCLUDE = Path(__file__).resolve().parents[2] / "include"
-_SECONDS = 180
 #: From east to west, with the connections of a principal that may only read.
 FROM_EAST_TO_WEST: Mapping[str, Any] = {
     "source": {"name": "east", "connection": "kafka_east_observer"},
@@ -25,9 +21,7 @@ FROM_EAST_TO_WEST: Mapping[str, Any] = {
 }
 
 
-def run_observing(
-    lab: Lab, folder: Path, flows: Mapping[str, Mapping[str, Any]], *arguments: str
-) -> subprocess.CompletedProcess[str]:
+def run_observing(lab: Lab, folder: Path, flows: Mapping[str, Mapping[str, Any]], *arguments: str) -> Said:
     """Run a command with a topology of these flows alone.
 
     :param folder: for the files, and the evidence
@@ -41,16 +35,7 @@ def run_observing(
         for name in ("east", "west")
     }
     connections.write_text(json.dumps(entries))
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
-    files = {"KAFKA_DR_TOPOLOGY": str(topology), "KAFKA_DR_CONNECTIONS": str(connections)}
-    return subprocess.run(
-        [sys.executable, "-m", "kafka_dr", *arguments],
-        env={**kept, **files, "PYTHONPATH": str(_INCLUDE), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+    return called(*arguments, KAFKA_DR_TOPOLOGY=str(topology), KAFKA_DR_CONNECTIONS=str(connections))
 
 
 def observed(protection: Protection) -> dict[str, Any]:
@@ -61,6 +46,6 @@ def observed(protection: Protection) -> dict[str, Any]:
         "consumer_group_prefixes": [f"{protection.name}-"],
     }
     said = run_observing(protection.lab, protection.folder, {"theirs": declared}, "observe", "theirs", "--json")
-    assert said.stdout, said.stderr
-    found: dict[str, Any] = json.loads(said.stdout)
+    assert said.out, said.err
+    found: dict[str, Any] = said.json
     return found

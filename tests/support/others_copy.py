@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -29,6 +28,7 @@ from kafka_dr.positions import TopicPartition
 from kafka_dr.waiting import wait_until
 from lab import rights
 from lab.api import Lab
+from support.command_line import Said
 from support.observed_command import FROM_EAST_TO_WEST, run_observing
 
 _OPERATIONS = (AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
@@ -162,6 +162,6 @@ class OthersCopy:
             **more,
         }
 
-    def run(self, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, **more: Any) -> Said:
         """Run a command with a topology of this flow alone, as a person does on the first day."""
         return run_observing(self.lab, self.folder, {"theirs": self.declared(**more)}, *arguments)

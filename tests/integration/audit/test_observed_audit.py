@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,8 +69,8 @@ def test_every_kind_of_fault_is_found_at_its_offsets_and_then_only_what_is_new_i
     # A look that reads only the newest records covers the whole log with that.
     audits.copy.allow()
     look = audits.copy.run("observe", "theirs", "--json", audits={}, records_per_partition=20)
-    assert look.returncode == 1, look.stderr
-    report = json.loads(look.stdout)
+    assert look.code == 1, look.err
+    report = look.json
     repeated = sum(known.count for known in whole.truth if known.kind in REPEATED)
     totals = {kind: count for kind, count in report["totals"].items() if count}
     assert totals == {

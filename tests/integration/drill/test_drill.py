@@ -295,7 +295,7 @@ def _denies(real: RealGroup, cluster: str) -> set[Acl]:
 
 @pytest.mark.long
 def test_an_unplanned_drill_loses_the_source_for_itself_alone_and_fences_it_when_it_is_back(real: RealGroup) -> None:
-    """By the command line, in a process of its own; alice approves it by her key."""
+    """By the command line; alice approves it by her key."""
     line, protection = CommandLine(real.protection), real.protection
     files, keys = line.keys("alice")
     protection.changes |= {

@@ -155,19 +155,19 @@ def assert_an_erased_key_is_gone_recorded_and_never_kept_again(
     assert wanted
     asked = ("erase", "--group", protection.name, "--key-file", "-", "--by", "dana", "--reason", "request 4711")
 
-    dry = command.run(*asked, "--json", typed="tx")
+    dry = command.typed("tx", *asked, "--json")
     assert (dry.code, dry.json["lists"][0]["records"]) == (1, len(wanted)), dry.err
     assert len(listed.records) == len(wanted) + len(others)
-    done = command.run(*asked, "--confirmed", typed="tx")
+    done = command.typed("tx", *asked, "--confirmed")
     assert (done.code, "nobody confirms this" in done.err) == (2, True)
     files, lines = command.keys("alice", "mallory")
     with protection.changed(approver_keys={"alice": lines["alice"]}):
-        refused = command.run(*asked, "--confirmed", "--approver-key", str(files["mallory"]), typed="tx")
+        refused = command.typed("tx", *asked, "--confirmed", "--approver-key", str(files["mallory"]))
         assert (refused.code, "is not the key of an approver" in refused.err) == (4, True), refused.err
-        done = command.run(*asked, "--confirmed", "--approver-key", str(files["alice"]), typed="tx")
+        done = command.typed("tx", *asked, "--confirmed", "--approver-key", str(files["alice"]))
         assert done.code == 0, done.err
         assert f"the content of {len(wanted)} records was erased" in done.out
-        again = command.run(*asked, "--confirmed", "--approver-key", str(files["alice"]), typed="tx")
+        again = command.typed("tx", *asked, "--confirmed", "--approver-key", str(files["alice"]))
         assert (again.code, "no record that is kept matches" in again.out) == (0, True), again.err
         checked = command.run("verify", str(listed.folder))
         assert (checked.code, "alice signed it with the key that the topology declares" in checked.out) == (3, True)

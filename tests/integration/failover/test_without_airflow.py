@@ -1,4 +1,4 @@
-"""Airflow is gone: everything is done with ``python -m kafka_dr``, each time in a process of its own."""
+"""Airflow is gone: everything is done with ``python -m kafka_dr``, in a process of its own where it asks somebody."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_a_rejected_failover_changes_nothing(group: SwitchedGroup, tmp_path: Pat
     before = outside_view.look(group.protection)
     with group.protection.changed(approver_keys={"bob": public}):
         begin = ("failover", "planned", "--group", group.name, "--reason", "a test")
-        said = line.run(*begin, "--key", str(tmp_path / "bob.pem"), "--json", typed="what?\nreject\n")
+        said = line.typed("what?\nreject\n", *begin, "--key", str(tmp_path / "bob.pem"), "--json")
     assert (said.code, said.json["exit_code"]) == (4, 4), said.err
     assert "rejected by bob, verified by a key" in said.err
     assert said.json["run"] not in _shown_runs(group)
@@ -262,7 +262,7 @@ def test_a_failover_whose_terminal_is_closed_before_an_answer_says_that_nothing_
     before = outside_view.look(group.protection)
     with group.protection.changed(approver_keys={"bob": public}):
         begin = ("failover", "planned", "--group", group.name, "--reason", "a test")
-        said = line.run(*begin, "--key", str(own), typed="n\n")
+        said = line.typed("n\n", *begin, "--key", str(own))
     assert (said.code, "nothing was changed" in said.out, "Abort" in said.err) == (4, True, False), said
     assert outside_view.look(group.protection) == before
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ _RECORDS = 150
 
 def report(copy: OthersCopy) -> dict[str, Any]:
     said = copy.run("observe", "theirs", "--json")
-    assert said.stdout, said.stderr
-    found: dict[str, Any] = json.loads(said.stdout)
+    assert said.out, said.err
+    found: dict[str, Any] = said.json
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +60,8 @@ def copy(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> OthersCopy:
 
 def observed(copy: OthersCopy, *arguments: str, **more: Any) -> tuple[int, dict[str, Any]]:
     said = copy.run("observe", "theirs", "--json", *arguments, **more)
-    assert said.stdout, said.stderr
-    return said.returncode, json.loads(said.stdout)
+    assert said.out, said.err
+    return said.code, said.json
 
 
 def test_each_fault_is_found_and_nothing_else(copy: OthersCopy, tmp_path: Path) -> None:
@@ -142,9 +141,9 @@ def test_what_is_not_reached_is_left_out_and_unknown(copy: OthersCopy) -> None:
 def test_a_command_that_changes_something_refuses_the_flow_by_name(copy: OthersCopy) -> None:
     said = copy.run("failover", "planned", "--group", "theirs", "--reason", "a try")
 
-    assert said.returncode == 4, said.stderr
-    assert "theirs is an observed flow: it is read and reported about, and nothing of it is changed" in said.stderr
-    assert copy.run("observe", "their").returncode == 2
+    assert said.code == 4, said.err
+    assert "theirs is an observed flow: it is read and reported about, and nothing of it is changed" in said.err
+    assert copy.run("observe", "their").code == 2
 
 
 def of_another(copy: OthersCopy, folder: Path) -> OthersCopy:

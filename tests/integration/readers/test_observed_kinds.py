@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,8 +66,8 @@ class Company:
         """Look, by the command."""
         prefixes = [f"orders-{self.copy.alias}-", f"orders.{self.copy.alias}-"]
         said = self.copy.run("observe", "theirs", "--json", consumer_group_prefixes=prefixes)
-        assert said.stdout, said.stderr
-        return said.returncode, json.loads(said.stdout)
+        assert said.out, said.err
+        return said.code, said.json
 
     def lag(self) -> SeenGroups:
         """Return what a lag audit would measure."""
