@@ -10,7 +10,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from kafka_dr.evidence.trigger_view import FORMS
@@ -192,9 +194,10 @@ def three(root: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 
 
 def dead_ends(page: Page, address: str) -> list[str]:
-    """Click each link and button of a page, and return those that lead to no page or do nothing.
+    """Click each button of a page and one link of each kind, and return those that lead to no page or do nothing.
 
-    What was clicked before, and other groups, are left out.
+    Other links of a kind that was clicked are followed without a browser. What was clicked or followed before, and
+    other groups, are left out.
     """
     opened(page, address)
     page.unfold()
@@ -203,10 +206,16 @@ def dead_ends(page: Page, address: str) -> list[str]:
         if what in CLICKED or re.search("invoices|stock", what):
             continue
         CLICKED.add(what)
+        kind, (there, _, part) = kind_of(href), href.partition("#")
+        if href and there != address and kind in CLICKED:
+            answer = httpx.get(there)
+            if answer.status_code != 200 or "<main" not in answer.text:
+                found.append(f"{what}: {answer.status_code}: {answer.text[:200]}")
+            continue
+        CLICKED.add(kind)
         opened(page, address)
         page.unfold()
         before = page.text()
-        there, _, part = href.partition("#")
         page.ask("window.before = true")
         page.click(f"{WAYS}[{number}]")
         if not href:
@@ -219,6 +228,11 @@ def dead_ends(page: Page, address: str) -> list[str]:
             if (page.ask("location.href"), page.ask(STATUS)) != (href, 200):
                 found.append(f"{what}: {page.ask('location.href')}: {page.text()[:200]}")
     return found
+
+
+def kind_of(href: str) -> str:
+    """Return the beginning of the path that links have in common which lead to the same page about something else."""
+    return "kind: " + "/".join(urlsplit(href).path.split("/")[:3])
 
 
 @pytest.mark.parametrize(
