@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from kafka_dr.checks import authorizers, record_limits, register_checks
 from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.counted import counted
+from kafka_dr.errors import Refused
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan
@@ -17,10 +18,13 @@ from kafka_dr.group_offsets.translation_basis import keeping_basis_of
 from kafka_dr.offsets.translate.answers import TranslatedOffset
 from kafka_dr.offsets.translate.pipeline import translate_committed
 from kafka_dr.outcomes import Check, asked, worst
+from kafka_dr.register.flow_seed import newest_seed_of
 from kafka_dr.register.roles import Role
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.request import VERBS
 from kafka_dr.runs.sealing import evidence_can_be_signed
 from kafka_dr.waiting import wait_until
+from kafka_dr.watch.after_fetch import seed_after_fetch
 from kafka_dr.watch_results import NEEDS_REBUILD
 
 Question = Callable[[FailbackContext], Check]
@@ -152,7 +156,10 @@ def _flow_continues(context: FailbackContext) -> Check:
         )
         return Check(name, "failed", said)
     flow = run.flow.reverse
-    positions = {p: at for p, at in run.clients.replicator(flow).positions().items() if run.group.owns_topic(p.topic)}
+    try:
+        positions = {p: at for p, at in _continues_at(context, flow).items() if run.group.owns_topic(p.topic)}
+    except Refused as error:
+        return Check(name, "failed", str(error))
     ends = run.operator(run.target).topics.high_watermarks(set(run.partitions(run.target)))
     listed = {TopicPartition(each.topic, each.partition): each.ranges for each in context.stranded.partitions}
     # What an abandoned failback has delivered or passed over the flow has left, and it is on the list all the same.
@@ -179,6 +186,14 @@ def _flow_continues(context: FailbackContext) -> Check:
         )
         return Check(name, "failed", said)
     return Check(name, "ok", f"{flow.name} continues where it ended in {counted(len(positions), 'partition')}")
+
+
+def _continues_at(context: FailbackContext, flow: Flow) -> Mapping[TopicPartition, int]:
+    """Return the positions from which a flow is going to continue: after what was fetched from another standby."""
+    run = context.run
+    seed = newest_seed_of(run.history, flow.source, flow.target) if run.record().has_several else None
+    after = seed and seed_after_fetch(run, flow, seed, epoch=run.record().epoch, final=False)
+    return after.on_source if after else run.clients.replicator(flow).positions()
 
 
 def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:

@@ -14,11 +14,12 @@ from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
-from kafka_dr.register.flow_seed import FLOW_SEED
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed, fact_of_from_standby, newest_seed_of
 from kafka_dr.register.state import RegisterState
 from kafka_dr.replication.replicator import Replicator
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_of
+from kafka_dr.watch.after_fetch import seed_after_fetch
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -67,6 +68,7 @@ def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
                 f"{flow.name} has lost its positions, so it would copy everything a second time: find out who removed "
                 "them, and abandon this run with dr_resume"
             )
+        _continue_after_fetched(context, replicator)
         if flow == run.flow.reverse:
             _pass_over(context, replicator)
         run.acl_changes(flow.target, context.guard()).lift(plan.copy_flow_fence(run.group, flow.source, flow.target))
@@ -76,6 +78,36 @@ def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
             replicator.restart_failed()
         replicator.wait_running(seconds)
     return {"flows": [run.flow.reverse.name, run.flow.name]}
+
+
+def _continue_after_fetched(context: FailbackContext, replicator: Replicator) -> None:
+    """Let a flow continue after what was fetched of its copies from another standby."""
+    run, flow, state = context.run, replicator.flow, context.run.record()
+    seed = newest_seed_of(run.history, flow.source, flow.target)
+    if seed is None or not state.has_several:
+        return
+    context.guard().require()
+    seed = seed_after_fetch(run, flow, seed, epoch=state.epoch) or seed
+    if seed.alone:
+        _journal_everywhere(run, fact_of_from_standby(flow.source, flow.target), seed)
+    if seed.epoch > (replicator.where().seed_epoch or seed.epoch):
+        context.guard().require()
+        replicator.stop()
+        replicator.wait_stopped(run.group.timing.step_deadline_seconds)
+        context.guard().require()
+        replicator.seed(seed.on_source, epoch=seed.epoch)
+
+
+def _journal_everywhere(run: Run, fact: str, seed: FlowSeed) -> None:
+    """Journal a seed in each register, as any of these clusters may be active later; of those given up none is needed.
+
+    It is done again by every attempt: another one may have died after the first register.
+    """
+    given_up = run.record().roles.given_up
+    for cluster in run.group.clusters:
+        if cluster not in (run.source, run.target, *given_up):
+            run.clients.register(cluster).write_fact(run.group.name, run.request.run, fact, seed.to_json())
+    run.write_fact(fact, seed.to_json())
 
 
 def _pass_over(context: FailbackContext, replicator: Replicator) -> None:

@@ -47,6 +47,7 @@ class FlowSeed(StoredDocument):
         then; ``None`` if they were not looked up
     :param held: an unplanned failover journaled it and did not start the flow
     :param mode: of an adopted flow; ``None`` for all others
+    :param alone: where copies have names of their own: only this flow begins here, and all others keep their seeds
     """
 
     epoch: int
@@ -57,6 +58,7 @@ class FlowSeed(StoredDocument):
     topic_ids: TopicIds | None = field(default=None, metadata=stored(omitted=True))
     held: bool = field(default=False, metadata=stored(omitted=True))
     mode: SeedMode | None = field(default=None, metadata=stored(omitted=True))
+    alone: bool = field(default=False, metadata=stored(omitted=True))
 
     @property
     def keeps_offsets(self) -> bool:
@@ -114,8 +116,10 @@ def newest_seed(history: History, state: RegisterState, standby: str) -> FlowSee
 
     :param history: everything journaled about the group, by run and fact
     """
+    wanted = (state.active, standby)
     known = (seed for seed in all_seeds(history) if seed.epoch <= state.epoch)
-    about = sorted((seed for seed in known if standby in (seed.source, seed.target)), key=_is_from(state.active))
+    counts = (seed for seed in known if not seed.alone or (seed.source, seed.target) == wanted)
+    about = sorted((seed for seed in counts if standby in (seed.source, seed.target)), key=_is_from(state.active))
     return newest(reversed(about))
 
 

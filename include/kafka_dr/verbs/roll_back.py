@@ -7,7 +7,8 @@ after that the target is asked, so a dead target never keeps a healthy source fe
 In an unplanned failover the target's register decides, and the source may be dead: it gets a few seconds in the
 background. If the run has changed it and it does not answer, the outcome is unknown, and the roll back is run again.
 A target to which the run has fetched records of another standby is *diverged* then: its flow would copy them again. So
-would it if an earlier run has fetched them: the flow stays fenced, whatever this run was.
+would it if an earlier run has fetched them: the flow stays fenced, whatever this run was. Where copies have names of
+their own, ``dr_flows`` lets it continue after them.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def _take_back(run: Run) -> RegisterState | None:
             # First no other process may begin to fetch, then none may commit what it has begun.
             state = run.take(at=decides(run, state))
             run.operator(run.target).transactions.take_over([transactional_id(run.group.name)])
-            fetched = any(entry.records for entry in ledger_of(run).values())
+            # Where copies have names of their own, their flow continues after what was fetched.
+            fetched = run.opens_copy and any(entry.records for entry in ledger_of(run).values())
         return rolled_back(state, run=run.request.run, at=run.clock.now(), executor=name, fetched=fetched)
 
     return take_back(

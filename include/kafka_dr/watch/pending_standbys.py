@@ -92,9 +92,11 @@ class HoldsMore(NeedsFailback):
 def require_nothing_fetched(context: GroupContext, state: RegisterState, standby: str, seed: FlowSeed | None) -> None:
     """Refuse a flow to a standby to which an unplanned failover has fetched records, and which was not opened then.
 
+    Where copies have names of their own, the flow continues after them: see :mod:`kafka_dr.watch.after_fetch`.
+
     :raises HoldsMore: the flow would copy these records again
     """
-    if seed is None or not state.has_several:
+    if seed is None or not state.has_several or context.declared.renames_copies:
         return
     context.guard_by_all(Unchanged(state)).require()
     if fetched := _fetched_to(context, standby, seed):
@@ -323,7 +325,7 @@ def matched_by_audits(
     """
     if not wanted:
         return {}
-    here, there = (context.topic_ids(name) for name in clusters)
+    here, there = (context.ids_of_copies(Flow(context.group.name, former, name)) for name in clusters)
     ids = {topic: (here[topic], there[topic]) for topic in here.keys() & there.keys()}
     first, second, other = ((name, context.clients.topology.cluster(name).cluster_id) for name in (*clusters, former))
     maps = MapStore(context.clients.evidence_root, context.group.name, source=first, target=second, others=(other,))

@@ -15,7 +15,7 @@ from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import lacking
 from kafka_dr.register import RegisterState
-from kafka_dr.register.flow_seed import FlowSeed, newest_seed, newest_seed_of
+from kafka_dr.register.flow_seed import FlowSeed, fact_of_from_standby, newest_seed, newest_seed_of
 from kafka_dr.register.port import History
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves_in_turns
@@ -28,6 +28,7 @@ from kafka_dr.runs.record import first_few
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.uncopyable_records import why_it_stops
 from kafka_dr.waiting import wait_until
+from kafka_dr.watch.after_fetch import seed_after_fetch
 from kafka_dr.watch.copied_topics import with_same_topics
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
 from kafka_dr.watch.pending_standbys import (
@@ -107,9 +108,12 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
     seed = seed_pending(context, state, standby) if pending else newest_seed(history, state, standby)
     require_nothing_fetched(context, state, standby, seed)
     observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
-    also = _seeds_of_others(history, state, wanted_flow) if context.declared.renames_copies else {}
+    seeds = {wanted_flow: seed}
+    if context.declared.renames_copies:
+        seeds |= _seeds_of_others(history, state, wanted_flow)
+        seeds = {flow: _after_fetch(context, state, flow, each, guard) for flow, each in seeds.items()}
+    seed, also = seeds[wanted_flow], {flow: each for flow, each in seeds.items() if flow != wanted_flow}
     planned = plan_flows(state, standby, observed, seed, also)
-    seeds = {wanted_flow: seed, **also}
     said = [f"{standby} is copied from {state.active} from now on, from where its copy ends"] if pending else []
     said += [] if planned.problem else _lift_flow_fences(context, state, standby, tuple(seeds), guard)
     for change in planned.changes:
@@ -140,6 +144,25 @@ def _seeds_of_others(history: History, state: RegisterState, wanted: Flow) -> di
         flow for flow in flows_of(state, wanted.target) if flow != wanted and may_run(state, flow, both_ways=True)
     )
     return {flow: newest_seed_of(history, flow.source, flow.target) for flow in others}
+
+
+def _after_fetch(
+    context: GroupContext, state: RegisterState, flow: Flow, seed: FlowSeed | None, guard: RegisterGuard
+) -> FlowSeed | None:
+    """Return the seed of a flow; a new one, which is journaled, if something was fetched to its copies."""
+    if seed is None or not state.has_several or (seed.source, seed.target) != (flow.source, flow.target):
+        return seed
+    guard.require()
+    after = seed_after_fetch(context, flow, seed, epoch=state.epoch)
+    if after is None:
+        return seed
+    guard.require()
+    fact = fact_of_from_standby(flow.source, flow.target)
+    # The active cluster's register comes last: what it holds of this, the others hold.
+    for cluster in (*state.standbys, state.active):
+        if cluster not in context.known_silent:
+            context.clients.register(cluster).write_fact(state.group, state.run, fact, after.to_json())
+    return after
 
 
 def _observe(context: GroupContext, flow: Flow, state: RegisterState) -> ObservedFlow:

@@ -59,6 +59,7 @@ def returned(
         copied_by=lambda _: tuple(copies),
         topic_ids=lambda _: {"orders": topic_id},
         record=lambda: SimpleNamespace(has_several=several),
+        history={},
     )
     listed = SimpleNamespace(topic="orders", partition=0, ranges=stranded)
     found = SimpleNamespace(topic_ids={"orders": "id"}, partitions=(listed,))

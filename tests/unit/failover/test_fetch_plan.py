@@ -16,13 +16,14 @@ from kafka_dr.failover.unplanned import fetch_plan
 from kafka_dr.failover.unplanned.donors import Donor, Donors
 from kafka_dr.failover.unplanned.fetch import copied_by_survivors, sentences
 from kafka_dr.failover.unplanned.fetch_plan import begun, by_content, with_most
+from kafka_dr.replication.flow import Flow
 from kafka_dr.rescue.copy_reached import CopyReached
 from kafka_dr.rescue.fetch_ledger import FetchEntry
 from support.memory_cluster import MemoryCluster
 
 A, B, C = (TopicPartition("orders.payments", number) for number in range(3))
 SILENT = TryAgain("south does not answer")
-RUN: Any = SimpleNamespace(target="west", source="east")
+RUN: Any = SimpleNamespace(target="west", source="east", opens_copy=True)
 
 
 def test_each_partition_is_fetched_from_the_standby_that_has_come_furthest_in_the_lost_log() -> None:
@@ -82,7 +83,8 @@ def test_a_fetch_begins_with_the_first_record_that_the_target_lacks_or_not_at_al
     west, north = (a_log(name, log, log[-1][0] + 2) for name, log in (("west", here), ("north", there)))
     clusters = {"west": west, "north": north}
     donors = {"north": Donor({A: 9}, {A: OffsetRange(0, there[-1][0] + 2)})}
-    run = cast("Any", SimpleNamespace(**vars(RUN), clients=SimpleNamespace(cluster=lambda name, _: clusters[name])))
+    flow = Flow("orders", "east", "west")
+    run = cast("Any", SimpleNamespace(**vars(RUN), flow=flow, copies_by=lambda flow, _: clusters[flow.target]))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(fetch_plan, "matched_by_audits", lambda *_: {})
         planned = by_content(run, {A: ("north", 9)}, {}, CopyReached({A: 7}), donors)
@@ -114,6 +116,8 @@ def test_what_stays_on_a_survivor_is_named_and_is_not_lost() -> None:
         "north holds records of 2 partitions that west lacks, and keeps them (orders.payments-0: the time for it was "
         "over; orders.payments-1: west has no such partition). Nothing is copied to north",
     ]
+    renamed: Any = SimpleNamespace(**{**vars(RUN), "opens_copy": False})
+    assert sentences(renamed, fetched)[2].endswith("). They arrive late, once east is back")
     assert copied_by_survivors(fetched, {A: 70, B: 5}) == {A: 90, B: 5}
     assert sentences(RUN, {}) == []
     assert copied_by_survivors({}, {A: 70}) == {A: 70}

@@ -45,6 +45,9 @@ def test_what_another_standby_holds_more_is_said_by_partition() -> None:
         "north holds up to 3 records that west lacks (3 of orders.payments-0): that is fetched before west is opened, "
         "for at most 60 s. What is not fetched by then stays there, and then north is not copied from west",
     ]
+    assert sentences("west", copied, fetch_seconds=60, arrives_late=True)[1].endswith(
+        "What is not fetched by then stays there, and then it arrives late, once the lost cluster is back"
+    )
     assert sentences("west", {"west": {A: 7}, "north": {A: 7}}, fetch_seconds=60) == []
     assert by_any(copied) == {A: 10, B: 5}
     assert to_json(copied) == {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
 from kafka_dr.positions import SeedPoint, TopicPartition
-from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds, newest, newest_seed
+from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds, newest, newest_seed, newest_seed_of
+from kafka_dr.register.roles import Roles
 from support.register_states import a_state
 
 FIRST, SECOND = (TopicPartition("orders.payments", number) for number in (0, 1))
@@ -22,6 +24,7 @@ SEED = FlowSeed(4, "west", "east", {FIRST: 7, SECOND: 9}, {FIRST: 5}, {"orders.p
         replace(SEED, on_target={}, held=True),
         FlowSeed(1, "east", "west", {}, mode="start"),
         FlowSeed(1, "east", "west", {}, mode="continue"),
+        replace(SEED, alone=True),
     ],
 )
 def test_a_seed_is_read_as_it_was_journaled(seed: FlowSeed) -> None:
@@ -59,3 +62,19 @@ def test_the_newest_seed_is_the_one_of_the_highest_epoch_that_the_register_has_r
     assert newest([]) is None
     assert newest_seed(history, a_state(epoch=3), "west") == replace(SEED, epoch=3)
     assert newest_seed(history, a_state(epoch=1), "west") is None
+
+
+def test_a_seed_of_one_flow_alone_says_nothing_of_the_flow_back_or_of_other_clusters() -> None:
+    first = {
+        f"flow_seed.{source}-to-{target}": FlowSeed(1, source, target, {}, mode="start").to_json()
+        for source, target in permutations(("east", "west", "north"), 2)
+    }
+    after = FlowSeed(1001, "east", "west", {FIRST: 7}, {FIRST: 9}, alone=True)
+    history = {"adoption": first, "home": {"flow_seed.east-to-west": after.to_json()}}
+    for active, standby, epoch in (("east", "west", 1001), ("west", "east", 1), ("north", "west", 1)):
+        others = tuple(name for name in ("east", "west", "north") if name != active)
+        roles = Roles.at_first((active, *others), active)
+        found = newest_seed(history, replace(a_state(epoch=1001), roles=roles), standby)
+        assert found is not None
+        assert (found.source, found.target, found.epoch) == (active, standby, epoch)
+    assert newest_seed_of(history, "east", "west") == after

@@ -161,6 +161,8 @@ class MovedToWest:
             operator=self.clusters.__getitem__,
             partitions=lambda _: (A,),
             topic_ids=lambda _: {A.topic: "w1"},
+            ids_of_copies=lambda _: {A.topic: "w1"},
+            declared=SimpleNamespace(renames_copies=False),
             writes_refused=lambda *_, **__: Check("writes_refused", "ok", "refused"),
         )
 

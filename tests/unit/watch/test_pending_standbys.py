@@ -111,6 +111,8 @@ class GroupOnWest:
             operator=lambda _: cluster,
             partitions=lambda _: (FIRST, NEW),
             topic_ids=lambda _: {"orders.payments": "w1"},
+            ids_of_copies=lambda _: {"orders.payments": "w1"},
+            declared=SimpleNamespace(renames_copies=False),
             writes_refused=lambda *_, **__: self.refused,
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.planned.fence_source import stable_ends
-from kafka_dr.failover.unplanned.fetch_writing import ledger_of, take_right_back
+from kafka_dr.failover.unplanned.fetch_writing import copies_of_lost, ledger_of, named_on, take_right_back
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.positions import OffsetRange
@@ -102,10 +102,10 @@ def _fenced(run: Run, name: str) -> Donor:
     guard.require()
     BackgroundCall(f"the request to stop {replicator.flow.name}", replicator.stop)
     changes = run.acl_changes(name, guard)
-    changes.add(plan.flow_fence(run.group))
+    changes.add(plan.fence_of_flow(run.group, run.source, name))
     take_right_back(run, changes, name)
-    partitions = run.partitions(name)
-    found = open_transactions.touching(operator, {p.topic for p in partitions}, owns=lambda _: False)
+    copies, known = copies_of_lost(run, name), named_on(run, name).of_target
+    found = open_transactions.touching(operator, {p.topic for p in copies}, owns=lambda _: False)
     guard.require()
     ids = {
         *replicator.transactional_ids(),
@@ -113,11 +113,12 @@ def _fenced(run: Run, name: str) -> Donor:
         transactional_id(run.group.name),
     }
     operator.transactions.take_over(ids)
-    ends = stable_ends(run, name, partitions, seconds=_STABLE_SECONDS)
-    refused = run.writes_refused(name, by="replicator")
+    ends = stable_ends(run, name, copies, seconds=_STABLE_SECONDS)
+    refused = run.writes_refused(name, by="replicator", led=copies)
     if not refused.passes:
         raise TryAgain(f"it is not proven that nothing is copied to {name} any more: {refused.detail}")
     copied = {p: offset for p, offset in replicator.committed().items() if run.group.owns_topic(p.topic)}
-    starts = operator.topics.log_starts(partitions)
+    starts = operator.topics.log_starts(copies)
+    held = known({p: OffsetRange(min(starts[p], end), end) for p, end in ends.items()}, run.group.owns_topic)
     # An earlier failover, which was given up for this one, may have fetched records to it.
-    return as_donor(copied, ledger_of(run, name), {p: OffsetRange(min(starts[p], end), end) for p, end in ends.items()})
+    return as_donor(copied, ledger_of(run, name), held)

@@ -21,7 +21,14 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.fence_source import stable_ends
 from kafka_dr.failover.unplanned.donors import Donor, Donors
 from kafka_dr.failover.unplanned.fetch_plan import Best, begun, by_content, with_most
-from kafka_dr.failover.unplanned.fetch_writing import Wanted, Why, fetch_until, ledger_of
+from kafka_dr.failover.unplanned.fetch_writing import (
+    Wanted,
+    Why,
+    copies_of_lost,
+    fetch_until,
+    ledger_of,
+    named_on,
+)
 from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.offsets.translate.read_logs import held_by
 from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
@@ -54,17 +61,13 @@ class _Target:
     @classmethod
     def seen(cls, run: Run, by_flow: Offsets) -> _Target:
         """Look at it. Nobody writes to it meanwhile: the transactional id of a fetch was taken over."""
-        ledger, held = ledger_of(run), held_by(run.operator(run.target), run.partitions(run.target))
+        ledger, held = ledger_of(run), held_by(run.copies_by(run.flow), run.copied_by(run.flow))
         return cls(ledger, held, CopyReached.of(by_flow, ledger, {p: each.end for p, each in held.items()}))
 
 
 def is_possible(run: Run) -> bool:
-    """Return whether there is another standby from which something can be, or was, fetched.
-
-    Where copies have names of their own, the flow of the lost cluster continues later at its own position, and would
-    copy what was fetched again.
-    """
-    return run.record().has_several and run.opens_copy
+    """Return whether there is another standby from which something can be, or was, fetched."""
+    return run.record().has_several
 
 
 def is_wanted(run: Run) -> bool:
@@ -98,7 +101,7 @@ def act(run: Run, by_flow: Offsets | None, donors: Donors) -> dict[str, Any]:
         why = _fetched(run, best, target, donors, began + run.group.timing.fetch_seconds)
         # What another process had begun cannot be committed after this.
         run.operator(run.target).transactions.take_over([transactional_id(run.group.name)])
-        stable_ends(run, run.target, run.partitions(run.target), seconds=_STABLE_SECONDS)
+        stable_ends(run, run.target, copies_of_lost(run, run.target), seconds=_STABLE_SECONDS)
         target = _Target.seen(run, mine)
         _journal(run, target)
     stays = {p: each for p, each in sorted(best.items()) if target.reached.copied.get(p, 0) < each[1]}
@@ -124,9 +127,10 @@ def act(run: Run, by_flow: Offsets | None, donors: Donors) -> dict[str, Any]:
 
 def _journal(run: Run, target: _Target) -> None:
     """Journal how far the target's copy has come, and where its log ends then."""
-    ends = positions_to_json({p: each.end for p, each in target.held.items()})
+    before, called = run.fact("target_ends"), named_on(run, run.target).at_target
+    ends = positions_from_json(before["ends"]) | {called(p): each.end for p, each in target.held.items()}
     run.write_fact(UNVERIFIED, {**run.fact(UNVERIFIED), **target.reached.to_json()})
-    run.write_fact("target_ends", {**run.fact("target_ends"), "ends": ends})
+    run.write_fact("target_ends", {**before, "ends": positions_to_json(ends)})
 
 
 def _row(name: str, donor: Donor | KafkaDrError) -> dict[str, Any]:
@@ -183,6 +187,6 @@ def sentences(run: Run, fetched: Mapping[str, Any]) -> list[str]:
         shown = "; ".join(first_few(rows, _MOST_NAMED))
         said.append(
             f"{name} holds records of {len(rows)} partitions that {run.target} lacks, and keeps them ({shown}). "
-            f"Nothing is copied to {name}"
+            + (f"Nothing is copied to {name}" if run.opens_copy else f"They arrive late, once {run.source} is back")
         )
     return said

@@ -71,7 +71,7 @@ def by_content(
     found: dict[TopicPartition, WantedPart] = {}
     for name in sorted({name for name, _ in best.values()}):
         mine = [p for p, each in best.items() if each[0] == name]
-        here, there = (run.clients.cluster(cluster, "audit") for cluster in (run.target, name))
+        here, there = (run.copies_by(replace(run.flow, target=cluster), "audit") for cluster in (run.target, name))
         copies, logs = parallel.at_once(partial(held_by, here, mine), partial(held_by, there, mine))
         held = {p: RangePair(copies[p], logs[p]) for p in mine}
         ends = {p: [each.source.end] for p, each in held.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 
 from kafka_dr.clusters import Acl, OffsetRange, Record, TopicPartition
@@ -18,6 +19,7 @@ from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.group_offsets.transfers import PositionTransfer
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.replication.copy_settings import DEFAULT_CODEC, CopySettings, read_copy_settings, read_limits
@@ -63,6 +65,17 @@ def ledger_of(run: Run, standby: str = "") -> dict[TopicPartition, FetchEntry]:
     return read_ledger(run.operator(standby or run.target), ledger_name(run, standby), run.clock)
 
 
+def named_on(run: Run, standby: str) -> PositionTransfer:
+    """Return what a standby calls its copies of the lost cluster's topics."""
+    return PositionTransfer(run.source, on_target=run.group.naming(run.source, standby))
+
+
+def copies_of_lost(run: Run, standby: str) -> dict[TopicPartition, int]:
+    """Return a standby's copies of the lost cluster's topics by their own names, now, each with what leads it."""
+    led = run.written_by_flows(standby)
+    return {p: led[p] for p in led if named_on(run, standby).of_target({p: 0}, run.group.owns_topic)}
+
+
 def fetch_until(run: Run, wanted: Wanted, deadline: float) -> Why:
     """Fetch what is wanted until a moment of the monotonic clock; return why something may be left.
 
@@ -85,28 +98,30 @@ def right_of(run: Run, topics: Collection[str]) -> frozenset[Acl]:
 
 def take_right_back(run: Run, changes: AclChanges, cluster: str) -> None:
     """Remove the right to write to the group's topics on a cluster, if this project gave it."""
-    changes.lift(right_of(run, run.topic_names(cluster)))
+    changes.lift(right_of(run, {p.topic for p in copies_of_lost(run, cluster)}))
 
 
 def right_is_gone(run: Run) -> Check:
     """Return whether no right is left that this project gave."""
     added = run.clients.register(run.target).added_acls(run.group.name, run.target).current
-    left = right_of(run, run.topic_names(run.target)) & run.rules_in_force(run.target) & added
+    topics = {p.topic for p in copies_of_lost(run, run.target)}
+    left = right_of(run, topics) & run.rules_in_force(run.target) & added
     said = f"{len(left)} rights of {run.group.operator_principal} to write are left on {run.target}"
     return Check.that("right_to_write_is_gone", not left, f"{said}: run the step again" if left else said)
 
 
 @contextmanager
 def right_to_write(run: Run, wanted: Collection[TopicPartition]) -> Iterator[None]:
-    """Let the operator write to these partitions of the target.
+    """Let the operator write to the target's copies of these partitions.
 
     :raises TryAgain: it may not
     """
+    copies = list(map(named_on(run, run.target).at_target, wanted))
     changes = run.acl_changes(run.target, run.guard(Phase.SWITCHING))
     try:
         if run.decides_by_acls(run.target) and run.access_rules(run.target).is_direct:
-            changes.add(right_of(run, {p.topic for p in wanted}))
-        ask = partial(run.operator(run.target).write_permission.ask, list(wanted))
+            changes.add(right_of(run, {p.topic for p in copies}))
+        ask = partial(run.operator(run.target).write_permission.ask, copies)
         answers = wait_until(
             ask,
             lambda found: all(answer.verdict != "refused" for answer in found),
@@ -136,8 +151,8 @@ def _until_answered(run: Run, wanted: Wanted, deadline: float) -> Why:
 
 def _as_only_writer(run: Run, wanted: Wanted, deadline: float) -> Why:
     """Take over the transactional id, read the ledger, and fetch what it does not have."""
-    target, clock = run.operator(run.target), run.clock
-    limits = read_limits(target, {p.topic for p in wanted})
+    target, clock, names = run.operator(run.target), run.clock, named_on(run, run.target)
+    limits = read_limits(target, {names.at_target(p).topic for p in wanted})
     copies = max(1, min(run.group.flow.replication_factor, len(target.topics.identity().brokers)))
     target.topics.create(LEDGER_TOPIC, partitions=1, replication_factor=copies, config=LEDGER_CONFIG)
     # Asked only after the id was taken over, as another process that has the run by then takes it over, too.
@@ -152,13 +167,14 @@ def _as_only_writer(run: Run, wanted: Wanted, deadline: float) -> Why:
 
         def write(records: Sequence[Record], entries: Mapping[TopicPartition, FetchEntry]) -> Offsets:
             permission.require()
-            ends = writer.write([*map(_again, records), *_lines(ledger_name(run), entries)])
+            again = (_again(each, names.at_target(each.topic_partition)) for each in records)
+            ends = writer.write([*again, *_lines(ledger_name(run), entries)])
             _show(run, entries)
-            return ends
+            return names.of_target(ends, run.group.owns_topic)
 
         def read(donor: str, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Record]:
             stall = min(_STALL_SECONDS, max(1.0, deadline - clock.monotonic()))
-            return run.clients.cluster(donor, "audit").log.read(ranges, stall_seconds=stall)
+            return run.copies_by(replace(run.flow, target=donor), "audit").log.read(ranges, stall_seconds=stall)
 
         parts = {p: each.continued(ledger.get(p)) for p, each in wanted.items()}
         fetch = Fetch(parts, read=read, write=write, in_time=lambda: clock.monotonic() < deadline)
@@ -166,8 +182,8 @@ def _as_only_writer(run: Run, wanted: Wanted, deadline: float) -> Why:
         return fetch.left
 
 
-def _again(record: Record) -> NewRecord:
-    return NewRecord(record.topic_partition, record.key, record.value, record.headers, record.timestamp_ms)
+def _again(record: Record, copy: TopicPartition) -> NewRecord:
+    return NewRecord(copy, record.key, record.value, record.headers, record.timestamp_ms)
 
 
 def _lines(name: LedgerName, entries: Mapping[TopicPartition, FetchEntry]) -> Iterator[NewRecord]:
@@ -183,7 +199,8 @@ def _show(run: Run, entries: Mapping[TopicPartition, FetchEntry]) -> None:
 
 def _codec(run: Run, wanted: Wanted) -> Codec:
     """Return how most of what is fetched is compressed on its donor."""
-    topics, donors = {p.topic for p in wanted}, sorted({each.entry.donor for each in wanted.values()})
+    donor = min(each.entry.donor for each in wanted.values())
+    topics = {named_on(run, donor).at_target(p).topic for p in wanted}
     with suppress(KafkaDrError):
-        return read_copy_settings(run.operator(donors[0]), topics.__contains__, {}).codec
+        return read_copy_settings(run.operator(donor), topics.__contains__, {}).codec
     return DEFAULT_CODEC

@@ -69,7 +69,9 @@ def measured(run: Run) -> dict[str, Any]:
     state = run.record()
     standbys = most_copied.copied_to(run, state) if state.has_several else {}
     fetch_seconds = run.group.timing.fetch_seconds
-    others_hold = most_copied.sentences(run.target, standbys, fetch_seconds=fetch_seconds)
+    others_hold = most_copied.sentences(
+        run.target, standbys, fetch_seconds=fetch_seconds, arrives_late=not run.opens_copy
+    )
     survives = most_copied.by_any({**standbys, run.target: copied}) if copied and fetch_seconds else copied
     return {
         "predicted_loss": last_known.loss(run, survives),

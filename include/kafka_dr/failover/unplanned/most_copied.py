@@ -77,10 +77,13 @@ def by_any(copied: Mapping[str, Copied | KafkaDrError]) -> dict[TopicPartition, 
     return found
 
 
-def sentences(target: str, copied: Mapping[str, Copied | KafkaDrError], *, fetch_seconds: float) -> list[str]:
+def sentences(
+    target: str, copied: Mapping[str, Copied | KafkaDrError], *, fetch_seconds: float, arrives_late: bool = False
+) -> list[str]:
     """Say what other standbys hold more than the target, what becomes of it, and of which that is not known.
 
     :param fetch_seconds: how long it may be fetched; 0: it is not
+    :param arrives_late: whether copies have names of their own: then the lost cluster delivers it once it is back
     """
     said = []
     for name, error in copied.items():
@@ -89,10 +92,13 @@ def sentences(target: str, copied: Mapping[str, Copied | KafkaDrError], *, fetch
     for name, found in more_than(target, copied).items():
         rows = first_few([f"{n} of {p}" for p, n in found.items()], _MOST_NAMED)
         held = f"{name} holds up to {counted(sum(found.values()), 'record')} that {target} lacks ({', '.join(rows)})"
-        stay = f"{held}: that stays there, and {name} is not copied from {target}"
+        left = (
+            "it arrives late, once the lost cluster is back" if arrives_late else f"{name} is not copied from {target}"
+        )
+        stay = f"{held}: that stays there, and {left}"
         fetched = (
             f"{held}: that is fetched before {target} is opened, for at most {duration(fetch_seconds)}. What is not "
-            f"fetched by then stays there, and then {name} is not copied from {target}"
+            f"fetched by then stays there, and then {left}"
         )
         said.append(fetched if fetch_seconds else stay)
     return said
