@@ -16,7 +16,8 @@ from support.named_group import NamedGroup, NamedProtection, named_protection
 pytestmark = pytest.mark.kafka
 
 
-@pytest.fixture(params=[".", "-"])
+#: With a point, a group moves there and back in the tests next to this one and in those of take overs.
+@pytest.fixture(params=[pytest.param(".", marks=pytest.mark.long), "-"])
 def protection(request: pytest.FixtureRequest, lab: Lab, tmp_path: Path) -> Iterator[NamedProtection]:
     with named_protection(lab, tmp_path, request.param) as made:
         yield made
