@@ -67,12 +67,24 @@ def _needs(item: pytest.Item) -> set[str]:
 _FOLDER_END = ExitStack()
 
 
+#: The lab that tests share, once it was started here.
+_OWN_LABS: list[Lab] = []
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Close what belongs to a folder as soon as the next test is one of another folder."""
+    """Close what belongs to a folder as soon as the next test is one of another folder.
+
+    That one gets a lab as if it were new: with what sixty groups leave there, each switch is a quarter more work.
+    """
     yield
     if nextitem is None or nextitem.path.parent != item.path.parent:
         _FOLDER_END.close()
+        if nextitem is not None and "lab" in item.fixturenames:  # type: ignore[attr-defined]
+            from support.swept import sweep
+
+            for lab in _OWN_LABS:
+                sweep(lab)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -119,6 +131,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[La
     started = Lab(tmp_path_factory.mktemp("lab"), port_base=port_base, mechanism="PLAIN", kafka=_KAFKA)
     try:
         started.up(airflow=False)
+        _OWN_LABS.append(started)
         # What belongs to a folder needs the lab to end, and after the very last test fixtures of the session end first.
         with _FOLDER_END:
             yield started
