@@ -136,6 +136,8 @@ def test_a_run_that_was_ended_in_airflow_waits_on_no_page_although_health_has_no
         assert "ENDED IN AIRFLOW while it waited for an answer" in pages.open(path), path
 
 
+# That Airflow refuses these answers, whoever sends them, is asked in each run: see test_only_approvers_may_answer….
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_airflow_shows_its_buttons_to_whoever_was_not_asked_and_no_click_counts(
     airflow: QuickLab, alice: AirflowSession, page: Page
