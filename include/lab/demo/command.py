@@ -43,7 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--standbys",
         action="store_true",
         help="three clusters instead: planned failovers round all of them, and each standby ends as the same log; "
-        "with --unplanned the active one is lost, and one standby holds less than the other",
+        "with --unplanned the second one is split off while applications inside write on (--hang: it hangs), and one "
+        "standby holds less than the other",
     )
     parser.add_argument(
         "--names",
@@ -110,6 +111,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         port_base=options.port_base,
         clusters=CLUSTERS if options.standbys else None,
         naming="default" if options.names else None,
+        proxied=options.standbys and unplanned and not options.hang,
     )
     return rehearse(kind(lab, wishes, console), report=options.report)
 

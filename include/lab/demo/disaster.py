@@ -79,7 +79,9 @@ class DisasterRehearsal(Rehearsal):
             self._after_a_move(operator, runs[0])
             runs.append(self._bring_home(runner, runs[0]))
         if runs[-1].through:
-            runs.append(self._move(runner, source=target, target=source, why="back to the cluster that was lost"))
+            home = self._target(target)
+            why = "back to the cluster that was lost" if home == source else "home"
+            runs.append(self._move(runner, source=target, target=home, why=why))
         if runs[-1].through:
             self._after_a_move(operator, runs[-1])
         return tuple(runs), saboteur.result() if saboteur is not None else None
@@ -94,20 +96,29 @@ class DisasterRehearsal(Rehearsal):
     @contextmanager
     def _lost(self, source: str) -> Iterator[None]:
         """Lose a cluster with its Connect. Whatever happens meanwhile, afterwards none of its processes hangs."""
-        names = self._processes_of(source)
         try:
-            if self._wishes.hang:
-                self._say(f"{source} hangs: its brokers and its Connect are stopped under load, their connections open")
-                for name in names:
-                    self._lab.pause(name)
-            else:
-                self._say(f"{source} dies: its brokers and its Connect are killed under load")
-                for name in names:
-                    self._lab.kill(name)
+            self._strike(source)
             yield
         finally:
             if self._wishes.hang:
-                self._wake(names)
+                self._wake(self._processes_of(source))
+
+    def _strike(self, source: str) -> None:
+        """Let the disaster happen."""
+        if self._wishes.hang:
+            self._say(f"{source} hangs: its brokers and its Connect are stopped under load, their connections open")
+        else:
+            self._say(f"{source} dies: its brokers and its Connect are killed under load")
+        for name in self._processes_of(source):
+            (self._lab.pause if self._wishes.hang else self._lab.kill)(name)
+
+    def _let_return(self, source: str) -> None:
+        """Let it be over."""
+        if self._wishes.hang:
+            self._wake(self._processes_of(source))
+        else:
+            for name in self._processes_of(source):
+                self._lab.restart(name)
 
     def _stop_flow(self, source: str, target: str) -> None:
         """Let nothing be copied to a cluster any more, so that the disaster takes something."""
@@ -136,14 +147,10 @@ class DisasterRehearsal(Rehearsal):
         return run
 
     def _welcome(self, run: FailoverRun) -> None:
-        """Let the lost cluster run again, with an application that does not know of the failover."""
+        """Let the lost cluster return, with an application that does not know of the failover."""
         source = run.source
         self._say(f"{source} comes back, and a forgotten application with it")
-        if self._wishes.hang:
-            self._wake(self._processes_of(source))
-        else:
-            for name in self._processes_of(source):
-                self._lab.restart(name)
+        self._let_return(source)
         reachable = self._wait_until_back(source)
         forgotten = StrayProducer(source, self._settings(ORDERS_APP)[source], logs=self._traffic.logs)
         written, fenced = 0, None

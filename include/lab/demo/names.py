@@ -14,38 +14,21 @@ from math import inf
 from types import MappingProxyType
 
 from lab.demo.airflow_rest import AirflowApi
-from lab.demo.disaster import FAILBACK, DisasterRehearsal, measured_before
+from lab.demo.disaster import FAILBACK, measured_before
 from lab.demo.failover_run import FailoverRun, FailoverRunner, RunParameters
 from lab.demo.run_evidence import RunEvidence
-from lab.demo.standbys import StandbysRehearsal
+from lab.demo.standbys import MovedThenLost
 from lab.demo.switch_times import PLANNED
 from lab.invariants.continued import Handover, check_continued
 from lab.invariants.late import check_late
 from lab.invariants.model import InvariantResult, LateRecords, Logs, Observation
 
-#: As long after a move the lab's topology permits no unplanned failover (``hold_down_seconds``).
-_HOLD_DOWN_SECONDS = 60.0
 
-
-class NamesRehearsal(StandbysRehearsal, DisasterRehearsal):
+class NamesRehearsal(MovedThenLost):
     """Runs the demonstration of copies with other names in one lab."""
 
+    _why = "to its own topics, so that it has read and written under both names"
     _there: Logs = MappingProxyType({})
-
-    def _fail_over(
-        self, operator: AirflowApi, approvers: Sequence[AirflowApi]
-    ) -> tuple[tuple[FailoverRun, ...], str | None]:
-        """Move the group once by plan, so that it has read and written under both names, and then lose its cluster."""
-        source = self._active()
-        first = self._move(
-            self._runner(operator, approvers), source=source, target=self._target(source), why="to its own topics"
-        )
-        if not first.through:
-            return (first,), None
-        self._after_a_move(operator, first)
-        time.sleep(max(self._wishes.warm_up_seconds, _HOLD_DOWN_SECONDS))
-        runs, sabotage = super()._fail_over(operator, approvers)
-        return (first, *runs), sabotage
 
     def _after_a_move(self, operator: AirflowApi, run: FailoverRun) -> None:
         """After a disaster there is no standby to wait for."""

@@ -1,7 +1,8 @@
 """Several standbys: failovers of three clusters under load, each standby copied from the active one.
 
-Planned ones go round all clusters. In the unplanned one the active cluster is lost while the standby that the group
-moves to holds less than the other one.
+Planned ones go round all clusters. In the unplanned one the active cluster is split off while the standby that the
+group moves to holds less than the other one: nobody outside of its datacenter can reach it, and the applications inside
+write on, while others begin to write on the new active cluster.
 """
 
 from __future__ import annotations
@@ -12,13 +13,19 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from rich.console import Console
+
+from lab.api import Lab
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster import DisasterRehearsal
 from lab.demo.failover_run import FailoverRun
-from lab.demo.rehearsal import Rehearsal
+from lab.demo.options import DemoOptions
+from lab.demo.rehearsal import WORK_AGAIN_SECONDS, Rehearsal
+from lab.demo.switch_times import PLANNED
 from lab.errors import LabError
 from lab.invariants.copies import check_survivor, differing, first_hand
 from lab.invariants.model import InvariantReport, Logs
+from lab.traffic.control import Traffic
 
 CLUSTERS = 3
 FLOWS = "dr_flows"
@@ -26,6 +33,8 @@ FLOWS = "dr_flows"
 COPIED_SECONDS = 300.0
 LOOK_SECONDS = 180.0
 EQUAL_SECONDS = 90.0
+#: As long after a move the lab's topology permits no unplanned failover (``hold_down_seconds``).
+_HOLD_DOWN_SECONDS = 60.0
 _ASKING_SECONDS = 2.0
 
 
@@ -69,10 +78,32 @@ class StandbysRehearsal(Rehearsal):
         return verdict
 
 
-class StandbysDisaster(StandbysRehearsal, DisasterRehearsal):
+class MovedThenLost(StandbysRehearsal, DisasterRehearsal):
+    """Moves the group once by plan, and then loses its cluster."""
+
+    _why = "before anything is lost"
+
+    def _fail_over(
+        self, operator: AirflowApi, approvers: Sequence[AirflowApi]
+    ) -> tuple[tuple[FailoverRun, ...], str | None]:
+        source = self._active()
+        first = self._move(self._runner(operator, approvers), source=source, target=self._target(source), why=self._why)
+        if not first.through:
+            return (first,), None
+        self._after_a_move(operator, first)
+        time.sleep(max(self._wishes.warm_up_seconds, _HOLD_DOWN_SECONDS))
+        runs, sabotage = super()._fail_over(operator, approvers)
+        return (first, *runs), sabotage
+
+
+class StandbysDisaster(MovedThenLost):
     """Runs the demonstration of a disaster with several standbys: what any survivor holds is not lost."""
 
     _survivor: Logs = MappingProxyType({})
+
+    def __init__(self, lab: Lab, wishes: DemoOptions, console: Console) -> None:
+        super().__init__(lab, wishes, console)
+        self._elsewhere = Traffic(lab, rates=wishes.rates, suffix="-elsewhere")
 
     @contextmanager
     def _lost(self, source: str) -> Iterator[None]:
@@ -82,12 +113,38 @@ class StandbysDisaster(StandbysRehearsal, DisasterRehearsal):
         self._stop_flow(source, less)
         self._did(f"nothing is copied to {less} any more; {more} gets everything")
         time.sleep(self._wishes.warm_up_seconds)
-        with super()._lost(source):
-            self._survivor = self._logs_of(more)
-            held = first_hand(self._logs_of(less))
-            lacking = first_hand(self._survivor).keys() - held.keys()
-            self._did(f"{more} holds {len(lacking)} records that {less} lacks")
-            yield
+        try:
+            with super()._lost(source):
+                self._survivor = self._logs_of(more)
+                held = first_hand(self._logs_of(less))
+                lacking = first_hand(self._survivor).keys() - held.keys()
+                self._did(f"{more} holds {len(lacking)} records that {less} lacks")
+                yield
+        finally:
+            self._elsewhere.stop()
+            if self._lab.settings.proxied:
+                self._lab.heal(source)
+
+    def _strike(self, source: str) -> None:
+        if self._wishes.hang:
+            super()._strike(source)
+            return
+        self._say(f"{source} is split off: its links are dead, and the applications inside write on")
+        self._lab.cut(source)
+
+    def _let_work(self, run: FailoverRun) -> None:
+        """Let applications of other datacenters follow the route to the new active cluster; those inside do not ask."""
+        if run.moved and run.verb != PLANNED and not self._wishes.hang:
+            self._elsewhere.start(seconds=WORK_AGAIN_SECONDS * 2)
+            self._did(f"applications elsewhere write to {run.target}, those inside {run.source} still to {run.source}")
+        super()._let_work(run)
+
+    def _let_return(self, source: str) -> None:
+        if self._wishes.hang:
+            super()._let_return(source)
+            return
+        self._elsewhere.stop()  # those inside follow the route as soon as they are refused, with the same groups
+        self._lab.heal(source)
 
     def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         """Judge as for other disasters, and that nothing is lost that a survivor had."""

@@ -36,16 +36,20 @@ _RouteVersion = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where applications find their cluster and keep their logs."""
+    """Where applications find their cluster and keep their logs.
+
+    :param suffix: what their names end with
+    """
 
     route: Path
     clients: Path
     logs: Path
+    suffix: str = ""
 
     @property
     def state(self) -> Path:
         """Which application runs as which process."""
-        return self.logs / "applications.json"
+        return self.logs / f"applications{self.suffix}.json"
 
 
 @dataclass(slots=True)

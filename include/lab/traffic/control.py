@@ -15,7 +15,7 @@ from lab.errors import LabError
 from lab.layout import NAMING, PROJECT
 from lab.processes import Command
 from lab.traffic.app_supervisor import GRACE_SECONDS
-from lab.traffic.fleet import fleet
+from lab.traffic.fleet import AppSpec, fleet
 from lab.traffic.logbook import read_tail
 from lab.traffic.rates import Rates
 
@@ -44,22 +44,29 @@ class Traffic:
 
     :param lab: a lab whose brokers run
     :param directory: where the logs are kept; by default ``traffic`` in the lab's folder
+    :param suffix: what their names end with, if they are a second fleet next to the usual one, with the same groups
     """
 
-    def __init__(self, lab: Lab, directory: Path | None = None, *, rates: Rates | None = None) -> None:
-        self._lab = lab
+    def __init__(
+        self, lab: Lab, directory: Path | None = None, *, rates: Rates | None = None, suffix: str = ""
+    ) -> None:
+        self._lab, self._suffix, self._process = lab, suffix, NAME + suffix
         self._rates = rates or Rates()
         self.logs = directory or lab.home.root / "traffic"
 
     @property
+    def _fleet(self) -> Mapping[str, AppSpec]:
+        return fleet(self._rates, suffix=self._suffix)
+
+    @property
     def log_paths(self) -> tuple[Path, ...]:
         """The log of each application."""
-        return tuple(self.logs / f"{name}.jsonl" for name in fleet(self._rates))
+        return tuple(self.logs / f"{name}.jsonl" for name in self._fleet)
 
     @property
     def running(self) -> bool:
         """Whether the applications are kept running."""
-        return self._lab.supervisor.find(NAME) is not None
+        return self._lab.supervisor.find(self._process) is not None
 
     def start(self, *, seconds: float = START_SECONDS) -> None:
         """Start the applications and wait until each of them has done something; nothing if they run.
@@ -71,7 +78,7 @@ class Traffic:
         began = time.time()
         self._lab.supervisor.start(self._command())
         self._lab.supervisor.wait(
-            [NAME],
+            [self._process],
             lambda: not self.idle(since=began),
             seconds=seconds,
             expected=f"work by every application (logs in {self.logs})",
@@ -84,24 +91,24 @@ class Traffic:
     def status(self) -> Mapping[str, AppStatus]:
         """Look at every application once."""
         try:
-            state = json.loads((self.logs / "applications.json").read_text())
+            state = json.loads((self.logs / f"applications{self._suffix}.json").read_text())
         except (FileNotFoundError, ValueError):
             state = {}
-        return {name: self._working(name, state.get(name, {})) for name in fleet(self._rates)}
+        return {name: self._working(name, state.get(name, {})) for name in self._fleet}
 
     def quiesce(self) -> None:
         """End the applications that write; the others continue to read.
 
         :raises LabError: the applications do not run
         """
-        self._lab.supervisor.signal(NAME, signal.SIGUSR1)
+        self._lab.supervisor.signal(self._process, signal.SIGUSR1)
 
     def stop(self, *, drain_seconds: float = 0.0) -> None:
         """End all applications; writers first, the others ``drain_seconds`` later."""
         if drain_seconds and self.running:
             self.quiesce()
             time.sleep(drain_seconds)
-        self._lab.supervisor.stop(NAME)
+        self._lab.supervisor.stop(self._process)
 
     def pid(self, name: str) -> int:
         """The process of an application.
@@ -110,7 +117,7 @@ class Traffic:
         """
         pid = self.status()[name].pid if name in self.status() else None
         if pid is None:
-            raise LabError(f"the application {name!r} does not run; the lab's are {', '.join(fleet(self._rates))}")
+            raise LabError(f"the application {name!r} does not run; the lab's are {', '.join(self._fleet)}")
         return pid
 
     def _working(self, name: str, state: Mapping[str, int | None]) -> AppStatus:
@@ -127,6 +134,9 @@ class Traffic:
         argv = [sys.executable, "-m", "lab.traffic", "--home", str(self._lab.home.root), "--logs", str(self.logs)]
         argv += ["--payments-per-second", str(self._rates.payments_per_second)]
         argv += ["--slow-per-second", str(self._rates.slow_per_second)]
+        argv += [f"--suffix={self._suffix}"]
         argv += [] if self._lab.settings.naming == NAMING else ["--copies"]
         environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT / "include"), "PYTHONUNBUFFERED": "1"}
-        return Command(name=NAME, argv=tuple(argv), environ=environ, folder=self.logs, grace_seconds=2 * GRACE_SECONDS)
+        return Command(
+            name=self._process, argv=tuple(argv), environ=environ, folder=self.logs, grace_seconds=2 * GRACE_SECONDS
+        )

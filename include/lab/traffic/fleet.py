@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.rights import BILLING_APP, ORDERS_APP
 from lab.traffic import billing, payments
@@ -47,10 +47,11 @@ def habits(rates: Rates, called: Callable[[str], str] = str) -> tuple[Habit, ...
     )
 
 
-def fleet(rates: Rates, *, copies: bool = False) -> Mapping[str, AppSpec]:
+def fleet(rates: Rates, *, copies: bool = False, suffix: str = "") -> Mapping[str, AppSpec]:
     """Every application by name.
 
     :param copies: whether they read the copies of topics, too, which have other names
+    :param suffix: what their names end with, where there is another fleet
     """
     called = under_any_name if copies else str
 
@@ -68,7 +69,7 @@ def fleet(rates: Rates, *, copies: bool = False) -> Mapping[str, AppSpec]:
         AppSpec(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
         *(AppSpec(habit.group, ORDERS_APP, reading(habit), group=habit.group) for habit in habits(rates, called)),
     ]
-    return {job.name: job for job in jobs}
+    return {job.name: job for job in (replace(each, name=each.name + suffix) for each in jobs)}
 
 
 def groups() -> tuple[str, ...]:
