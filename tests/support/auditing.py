@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from kafka_dr.topology.active_active import group_names
 from lab import rights
 from support.kept_list import CONTENT_KEYS
 from support.protection import Protection
@@ -32,6 +33,9 @@ def topology_file(protection: Protection, *, west: Mapping[str, str] | None = No
     :param west: what it says of west in addition
     """
     declared = protection.topology.model_dump(mode="json", exclude_none=True)
+    for block, spec in declared["active_active"].items():
+        for name in group_names(block, spec["members"]).values():
+            del declared["protection_groups"][name]
     for group in declared["protection_groups"].values():
         del group["name"]
     declared["clusters"]["west"] |= west or {}

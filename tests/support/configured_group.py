@@ -29,7 +29,7 @@ from kafka_dr.clusters.protocol_client import ProtocolClient
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
-from kafka_dr.topology.model import ConfigSyncSpec
+from kafka_dr.topology.group_keys import ConfigSyncSpec
 from kafka_dr.watch.apply_config import apply_config
 from kafka_dr.watch.ask_config_approval import ask_config, record_config_answer
 from kafka_dr.watch.config_plan import KeptPlan, plan_config

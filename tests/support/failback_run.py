@@ -102,6 +102,11 @@ class FailbackRun:
             self.approve("bob", StepName.SECOND_APPROVAL)
         self.step(StepName.CLAIM)
 
+    def run_all(self) -> None:
+        """Run the whole failback."""
+        self.begin()
+        self.finish()
+
     def finish(self, first: StepName = StepName.RESCUE) -> None:
         """Run from a step to the end, the audit included."""
         for step in STEPS[STEPS.index(first) :]:

@@ -60,7 +60,13 @@ class FakeRegisters:
         :param more: what else they reach
         """
         group = SimpleNamespace(
-            name="orders", clusters=("east", "west"), topic_patterns=(), renames_copies=False, copies_named=""
+            name="orders",
+            clusters=("east", "west"),
+            topic_patterns=(),
+            renames_copies=False,
+            copies_named="",
+            flow_group=lambda _: "orders",
+            on=lambda _: None,
         )
         reached = {
             "topology": SimpleNamespace(group=lambda _: group),

@@ -59,13 +59,17 @@ def named_protection(lab: Lab, folder: Path, separator: str = ".") -> Iterator[N
 class NamedGroup:
     """Such a group, adopted, with both of its flows running."""
 
-    protection: NamedProtection
+    protection: Protection
 
     @classmethod
-    def adopt(cls, protection: NamedProtection) -> NamedGroup:
+    def adopt(cls, protection: Protection) -> NamedGroup:
         protection.create()
+        return cls.adopt_created(protection)
+
+    @classmethod
+    def adopt_created(cls, protection: Protection) -> NamedGroup:
         with protection.clients() as clients:
-            record = adopt(protection.name, clients, "adoption")
+            record = adopt(protection.name, clients, "adoption", create_canary_topic=True)
             assert record.outcome == "done", record
         group = cls(protection)
         group.flows()
@@ -116,6 +120,10 @@ class NamedGroup:
 
     def request(self, **changes: object) -> RunRequest:
         return self.protection.request(f"run-{next(_RUNS)}", source=None, target=None, **changes)
+
+    def request_to(self, target: str) -> RunRequest:
+        """Return a request for a planned failover to one of several clusters."""
+        return self.protection.request(f"run-{next(_RUNS)}", source=None, target=target)
 
     def move(self, request: RunRequest | None = None) -> dict[StepName, StepRecord]:
         """Run a whole planned failover, and return the record of each step."""

@@ -9,7 +9,7 @@ from jobs.flows import ReachedFlow
 from kafka_dr.clusters.renamed import RenamedCluster
 from kafka_dr.naming import AffixNaming, DefaultNaming, IdentityNaming, Naming, TableNaming
 from kafka_dr.topology.audited import AuditedEnd, AuditedFlow
-from kafka_dr.topology.model import AuditsSpec, Thresholds
+from kafka_dr.topology.group_keys import AuditsSpec, Thresholds
 from support.memory_cluster import MemoryCluster, numbered
 
 TOPIC = "invoices"

@@ -99,6 +99,11 @@ class Protection:
         return f"{self.name}.payments"
 
     @property
+    def topic_prefix(self) -> str:
+        """What the names of its topics begin with."""
+        return f"{self.name}."
+
+    @property
     def group(self) -> ProtectionGroup:
         """The group as the topology declares it."""
         return self.topology.group(self.name)
@@ -248,7 +253,7 @@ class Protection:
         with self.clients() as clients:
             replicator = clients.replicator(Flow(self.name, source, target))
             topics = clients.cluster(source, "operator").topics
-            owned = topics.describe(n for n in topics.names() if n.startswith(f"{self.name}."))
+            owned = topics.describe(n for n in topics.names() if n.startswith(self.topic_prefix))
             partitions = [p for topic in owned.values() for p in topic.partitions]
             while True:
                 ends, done = topics.last_stable_offsets(partitions), replicator.positions()

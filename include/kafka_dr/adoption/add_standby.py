@@ -72,7 +72,7 @@ def add(
     attempt.facts = {"standby": standby, **_act(context, standing, state, standby, run=attempt.run)}
     attempt.proofs = (
         _registers_hold(context, state),
-        context.shut(standby, plan.standby(context.group)).named("standby_refuses"),
+        context.shut(standby, plan.standby(context.group.on(standby))).named("standby_refuses"),
     )
     more = "; run dr_adopt again for the next one" if len(lacking) > 1 else ""
     done = f"{said[: len(standby)]} is{said[len(standby) :]}: dr_flows starts its flow, and makes it a copy{more}"
@@ -80,7 +80,7 @@ def add(
 
 
 def _intent(context: GroupContext, standing: RegisterState, standby: str) -> Sequence[str]:
-    left = lacking_denies(plan.standby(context.group), context.rules_in_force(standby))
+    left = lacking_denies(plan.standby(context.group.on(standby)), context.rules_in_force(standby))
     before, after = len(standing.roles.each), len(standing.roles.each) + 1
     return (
         f"create the register on {standby} if it is missing",
@@ -96,8 +96,8 @@ def _act(
     context: GroupContext, standing: RegisterState, state: RegisterState, standby: str, *, run: str
 ) -> Mapping[str, Any]:
     guard = context.guard_by(standing.active, Unchanged(standing))
-    added = context.acl_changes(standby, guard).add(*plan.standby_in_order(context.group))
-    refused = context.shut(standby, plan.standby(context.group))
+    added = context.acl_changes(standby, guard).add(*plan.standby_in_order(context.group.on(standby)))
+    refused = context.shut(standby, plan.standby(context.group.on(standby)))
     if not refused.passes:
         raise Refused(f"{standby} is not proven to refuse writes, and the record is unchanged: {refused.detail}")
     # Only after the fence the answer stays true.

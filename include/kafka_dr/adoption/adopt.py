@@ -202,8 +202,10 @@ def wait_until_led(context: GroupContext, cluster: str) -> None:
 
 def _intent(context: GroupContext, state: RegisterState, canary: CanaryTopic | None) -> Sequence[str]:
     """Say what an adoption does, with the DENYs that are missing now."""
-    here = plan.flow_fence(context.group) - context.rules_in_force(state.active)
-    away = {name: lacking(plan.standby(context.group), context.rules_in_force(name)) for name in state.standbys}
+    here = plan.flow_fence(context.group.on(state.active)) - context.rules_in_force(state.active)
+    away = {
+        name: lacking(plan.standby(context.group.on(name)), context.rules_in_force(name)) for name in state.standbys
+    }
     topics = ", ".join(context.group.clusters)
     return (
         *witness_intent(context),
@@ -238,16 +240,16 @@ def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
         context.clients.register(name).copy(state)
     group = context.group
     context.acl_changes(state.active, adoption_guard(context, state)).add(
-        plan.flow_fence(group) | plan.apart(group, state.active)
+        plan.flow_fence(group.on(state.active)) | plan.apart(group, state.active)
     )
     fences = {name: context.acl_changes(name, adoption_guard(context, state)) for name in state.standbys}
     added = [
         deny
         for name, fence in fences.items()
-        for deny in fence.add(plan.apart(group, name), *plan.standby_in_order(group))
+        for deny in fence.add(plan.apart(group, name), *plan.standby_in_order(group.on(name)))
     ]
     seeds = {flow: _seed_flow(context, state, flow, fences, fact=fact) for flow, fact in _flows(context, state).items()}
-    seeded = {"seed": seeds[Flow(group.name, state.active, state.standbys[0])]}
+    seeded = {"seed": seeds[context.flow_between(state.active, state.standbys[0])]}
     if len(seeds) > 1:
         seeded["seeds"] = {f"{flow.source}-to-{flow.target}": seed for flow, seed in seeds.items()}
     return {"epoch": state.epoch, "denies_added": len(added), **seeded, "route": write_first_route(context, state)}
@@ -258,7 +260,7 @@ def _flows(context: GroupContext, state: RegisterState) -> dict[Flow, str]:
 
     The seed without a cluster in its name says that the adoption is complete: it is the last one.
     """
-    first, *further = (Flow(state.group, state.active, name) for name in state.standbys)
+    first, *further = (context.flow_between(state.active, name) for name in state.standbys)
     return {
         **{each: fact_of_from_standby(each.source, each.target) for each in _from_standbys(context, state)},
         **{each: fact_of_further(each.target) for each in further},
@@ -269,7 +271,8 @@ def _flows(context: GroupContext, state: RegisterState) -> dict[Flow, str]:
 def _from_standbys(context: GroupContext, state: RegisterState) -> list[Flow]:
     """Return the flows that run from standbys, too, where copies have names of their own."""
     ends = permutations(context.group.clusters, 2) if context.declared.renames_copies else ()
-    return [Flow(state.group, *each) for each in ends if each[0] != state.active]
+    flows = [context.flow_between(*each) for each in ends if each[0] != state.active]
+    return [flow for flow in flows if context.owns_flow(flow)]
 
 
 def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:
@@ -294,7 +297,7 @@ def _seed_flow(
         first = first_flow(context, flow)
         if first.problem:
             for name, fence in fences.items():
-                fence.lift(plan.standby(context.group) | plan.apart(context.group, name))
+                fence.lift(plan.standby(context.group.on(name)) | plan.apart(context.group, name))
             raise Refused(
                 f"A client wrote to {flow.target} before the fence was in place; the fence was removed. {first.problem}"
             )
@@ -314,7 +317,7 @@ def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:
             f"the register of {', '.join(differing)} holds another record of {context.group.name} than the adopted one "
             f"(epoch {state.epoch}): run dr_adopt again"
         )
-    refused = (context.shut(name, plan.standby(context.group)) for name in state.standbys)
+    refused = (context.shut(name, plan.standby(context.group.on(name))) for name in state.standbys)
     return (
         Check.that("registers_agree", not differing, said),
         *(check.named("standby_refuses") for check in refused),

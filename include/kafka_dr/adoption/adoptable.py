@@ -108,7 +108,7 @@ def _standby_is_free(context: GroupContext, state: RegisterState, standby: str, 
                 f"{standby} is fenced by this adoption, and the seed of its flow is journaled",
             ),
         )
-    flow = Flow(context.group.name, state.active, standby)
+    flow = context.flow_between(state.active, standby)
     first = first_flow(context, flow)
     how = "start at the beginning" if first.mode == "start" else "continue at the offsets that it has"
     said = f"{standby} holds no records that the flow did not copy: the flow can {how}"
@@ -123,7 +123,8 @@ def _nothing_comes_from(context: GroupContext, state: RegisterState, standby: st
     """Return whether nothing was copied from a standby that a flow of it would copy again, or may not copy."""
     if not context.declared.renames_copies:
         return (flow_back_is_still(context, state, standby),)
-    flows = [Flow(state.group, standby, name) for name in context.group.clusters if name != standby]
+    flows = [context.flow_between(standby, name) for name in context.group.clusters if name != standby]
+    flows = [flow for flow in flows if context.owns_flow(flow)]
     problems = {flow: first_flow(context, flow).problem for flow in flows}
     return tuple(
         Check.that("copies_explained", not said, said or f"{flow.target} holds no copy that {flow.name} did not make")

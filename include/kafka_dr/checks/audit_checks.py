@@ -20,7 +20,7 @@ from kafka_dr.runs.at_rest import WatchResult, at_rest, waits_for_its_flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
-from kafka_dr.topology.model import AuditsSpec
+from kafka_dr.topology.group_keys import AuditsSpec
 from kafka_dr.watch_results import WatchName, WatchResultStore, read_watch_status
 
 _OUTCOMES: dict[GateAnswer, CheckOutcome] = {
@@ -48,7 +48,10 @@ def flow_to_audit(group: str, clients: Clients, kind: AuditKind) -> Flow | Watch
     state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    flows = [Flow(group, state.active, standby) for standby in state.followers]
+    flows = [context.flow_between(state.active, standby) for standby in state.followers]
+    if flows and not context.owns_flow(flows[0]):
+        said = f"what {state.active} holds is audited for {flows[0].group}, which has the flows from there"
+        return WatchResult(group, "left_alone", (said,))
     if len(flows) == 1:
         return flows[0]
     waiting = [waits_for_its_flow(state, flow.target) for flow in flows if flow.target not in state.roles.copies]
@@ -84,12 +87,14 @@ def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | 
 
 def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
     """Return what the newest audit of the run's flow says, judged by the group's limits."""
-    epoch, unseeded = flow_began(run.history, run.register_state, run.flow)
+    owned = run.owns_flow(run.flow)
+    history = run.history if owned else run.clients.register(run.arbiter).history(run.flow.group)
+    epoch, unseeded = flow_began(history, run.register_state, run.flow)
     audits = run.group.audits
     verdict = gate.ask(
         run.clients.evidence_root,
         kind,
-        group=run.group.name,
+        group=run.flow.group,
         source=run.source,
         target=run.target,
         epoch=epoch,
@@ -142,5 +147,7 @@ def by_policy(verdict: GateVerdict, kind: AuditKind, audits: AuditsSpec, *, take
 
 def audit_check(kind: AuditKind, run: Run) -> Check:
     """Return whether the newest audit of a kind lets a failover begin."""
+    if not run.declared.closes(run.source):
+        return Check(f"{kind}_audit", "ok", f"this run needs no copy of what {run.source} holds")
     _, taken_over = flow_began(run.history, run.register_state, run.flow)
     return by_policy(newest_audit(run, kind), kind, run.group.audits, taken_over=taken_over)

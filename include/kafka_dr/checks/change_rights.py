@@ -105,10 +105,10 @@ def changes_refused(context: GroupContext, cluster: str) -> Check:
     Where ACLs do not decide, the DENYs are read back, and nothing is known of anybody's rights.
     """
     name, operator, group = "changes_refused", context.operator(cluster), context.group
-    present = context.denies_present(cluster, plan.change_fence(group))
+    present = context.denies_present(cluster, plan.change_fence(group.on(cluster)))
     if not context.decides_by_acls(cluster):
         return present.named("denies")
-    if present.outcome != "ok":
+    if present.outcome != "ok" or not group.closes(cluster):
         return present.named(name)
     acls: frozenset[Acl] = operator.acls.list()
     found = change_rights(authorizer_of(context, cluster, acls), group, topics=context.topic_names(cluster))

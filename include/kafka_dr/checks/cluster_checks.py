@@ -49,7 +49,7 @@ def target_refuses(run: Run) -> Check:
     """Return whether the target is fenced: every leader refuses a write, and no DENY is missing."""
     # Nobody but replication writes to copies that have other names, whoever is active.
     refused = run.writes_refused(run.target, led=run.led_with_copies(run.target))
-    present = run.denies_present(run.target, plan.application_denies(run.group))
+    present = run.denies_present(run.target, plan.application_denies(run.group.on(run.target)))
     found = present if refused.outcome == "ok" and not present.passes else refused
     return found.named("target_refuses")
 

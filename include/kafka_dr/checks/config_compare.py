@@ -58,14 +58,15 @@ def plan_between(
             open_to_all=bool(spec.allow_everyone_if_no_acl),
         )
 
-    flow = Flow(context.group.name, active, standby)
+    flow = context.flow_between(active, standby)
     active_cluster, standby_cluster = parallel.at_once(lambda: compared(active), lambda: compared(standby))
     of_flow, (active_now, standby_now) = parallel.at_once(
         lambda: _of_flow(context, flow), lambda: read_clusters(active_cluster, standby_cluster, context.group)
     )
     for snapshot in (active_now, standby_now):
         require_cluster(context, snapshot.cluster, snapshot.cluster_id)
-    others = [other for name, other in context.clients.topology.protection_groups.items() if name != context.group.name]
+    declared, own = context.clients.topology.protection_groups, context.declared
+    others = [other for name, other in declared.items() if name != own.name and not own.shares_with(other)]
     return make_plan(active_now, standby_now, context.group, epoch=epoch, others=others, further=of_flow)
 
 

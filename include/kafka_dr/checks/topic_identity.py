@@ -117,7 +117,7 @@ def same_topics(
     if seed is None:
         return Check(NAME, "ok", f"no flow of {state.group} has begun")
     clusters = (seed.source, seed.target) if ask == "both" else (ask,)
-    flow = Flow(state.group, seed.source, seed.target)
+    flow = context.flow_between(seed.source, seed.target)
     copied_by = context.clients.replicator(flow).described
     return judged(copied_by, known, seed, {name: _ids(context, flow, name) for name in clusters})
 
@@ -171,7 +171,7 @@ def learn_topics(context: GroupContext, state: RegisterState, standby: str, guar
     seed, known = _known(context, state, standby, state.active)
     if seed is None or (seed.source, seed.target) != (state.active, standby):
         return
-    flow = Flow(state.group, seed.source, seed.target)
+    flow = context.flow_between(seed.source, seed.target)
     now = {name: _ids(context, flow, name) for name in (seed.source, seed.target)}
     copied = _copied(context, seed) if known.unknown(now) else frozenset[str]()
     learned = known.learning(now, copied=copied, at=context.clock.now())
@@ -188,7 +188,7 @@ def learn_topics(context: GroupContext, state: RegisterState, standby: str, guar
 
 def _copied(context: GroupContext, seed: FlowSeed) -> frozenset[str]:
     """Return the topics of which the flow has copied something, or for which it was seeded."""
-    flow = Flow(context.group.name, seed.source, seed.target)
+    flow = context.flow_between(seed.source, seed.target)
     try:
         positions = context.clients.replicator(flow).committed(remembered=True)
     except NotFound:

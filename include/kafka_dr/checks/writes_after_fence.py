@@ -41,6 +41,8 @@ def find_writes_after_fence(run: Run) -> WritesAfterFence:
     if FLOW_SEED in run.journal:
         # The reverse flow may have begun: its records cannot be distinguished from those that somebody wrote.
         return WritesAfterFence.from_part(run.fact("verified"))
+    if not run.declared.closes(run.source):
+        return WritesAfterFence({}, run.stays_open(run.source))
     drained = positions_from_json(run.fact("drained")["source_ends"])
     try:
         # A topic that was created a moment ago counts, too.

@@ -101,7 +101,7 @@ class ByHandFacts:
         """Return the DENYs of this project on a cluster; of one that did not answer, all that it can have."""
         if cluster in self.found:
             return self.found[cluster].added
-        return AddedAcls(of_either_kind(plan.standby(self.group)) | plan.every(self.group, cluster))
+        return AddedAcls(of_either_kind(plan.standby(self.group.on(cluster))) | plan.every(self.group, cluster))
 
     def foreign(self, cluster: str) -> frozenset[Acl]:
         """Return the DENYs of others on a cluster."""

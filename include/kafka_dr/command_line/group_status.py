@@ -165,7 +165,7 @@ def _register(context: GroupContext, cluster: str, answers: RegisterAnswers) -> 
 def _questions(context: GroupContext, state: RegisterState | None) -> Mapping[str, Callable[[], Check]]:
     asked: dict[str, Callable[[], Check]] = {"route": lambda: _route(context, state)}
     for ends in permutations(context.group.clusters, 2):
-        flow = Flow(context.group.name, *ends)
+        flow = context.flow_between(*ends)
         asked[flow.name] = lambda flow=flow: _flow(context, flow)  # type: ignore[misc]
     asked["journal"] = lambda: _journal(context, state)
     asked[_RUNNING] = lambda: _running(context, state)

@@ -60,7 +60,7 @@ class HandSteps:
     def __init__(self, facts: ByHandFacts, after: RegisterState, standby: str) -> None:
         self._facts = facts
         self._standby = standby
-        self._flow = Flow(facts.group.name, facts.state.active, standby)
+        self._flow = Flow(facts.group.flow_group(facts.state.active), facts.state.active, standby)
         self._group = facts.group
         #: What the names of the copies that the flow makes begin with, if that is not how those of originals do.
         self._mark = f"{self._flow.source}{facts.group.copies_named}" if facts.group.renames_copies else ""
@@ -70,13 +70,15 @@ class HandSteps:
 
     def fence(self, cluster: str) -> HandStep:
         """Return the step that keeps applications out of a cluster, and shows that it does."""
+        if not self._group.closes(cluster):
+            return HandStep(f"nothing: {cluster} serves its own clients, and stays open", (), cluster)
         sample = self._facts.sample(cluster)
         shown = tools.write_refused(access(self._facts.servers, cluster, "probe"), *sample)
         title = (
             f"keep the applications out of {cluster}. The last command has to show TopicAuthorizationException; if it "
             "shows nothing, repeat it. Continue only when it has shown it"
         )
-        return HandStep(title, (*self._add(cluster, plan.standby(self._group)), _WAIT, shown), cluster)
+        return HandStep(title, (*self._add(cluster, plan.standby(self._group.on(cluster))), _WAIT, shown), cluster)
 
     def keep_records(self, cluster: str) -> HandStep:
         """Return the step after which nothing expires on a cluster, and nothing is compacted away."""
@@ -90,10 +92,13 @@ class HandSteps:
 
     def open(self, cluster: str) -> HandStep:
         """Return the step that lets the applications in, and shows that it does."""
+        if not self._group.closes(cluster):
+            return HandStep(f"nothing: {cluster} serves its own clients, and is open", (), cluster)
         sample = self._facts.sample(cluster)
         shown = tools.write_permitted(access(self._facts.servers, cluster, "probe"), *sample)
         # What keeps them from working first: each second counts.
-        work, changes = plan.work_denies(self._group), plan.change_fence(self._group)
+        group = self._group.on(cluster)
+        work, changes = plan.work_denies(group), plan.change_fence(group)
         title = (
             f"let the applications in on {cluster}. The last command has to show RecordTooLargeException, which means "
             "that a write is permitted: its record is too large, and is never kept"

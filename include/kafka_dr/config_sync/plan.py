@@ -84,7 +84,7 @@ def make_plan(
     :param further: rows about what else changes the standby
     """
     scope = Scope(group, others)
-    fence = of_either_kind(fences.standby(group))
+    fence = of_either_kind(fences.standby(group.everywhere))
     reaching = RegisterRights(active, standby, (group, *others))
     rules = TopicRules(
         policy=Policy.of(group.config_sync),

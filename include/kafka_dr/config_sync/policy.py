@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kafka_dr.topology.model import ConfigSyncSpec
+from kafka_dr.topology.group_keys import ConfigSyncSpec
 
 PARTITIONS = "partitions"
 REPLICATION_FACTOR = "replication.factor"

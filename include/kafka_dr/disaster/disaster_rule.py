@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafka_dr.outcomes import Probe
-from kafka_dr.topology.model import DisasterSpec, Sign
+from kafka_dr.topology.group_keys import DisasterSpec, Sign
 
 #: ``down``: the rule holds. ``up``: the cluster answers. ``unclear``: too little is known for either.
 ClusterCondition = Literal["down", "up", "unclear"]

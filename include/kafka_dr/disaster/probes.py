@@ -55,8 +55,8 @@ def take_probes(
         "writes": partial(_writes, group, clients, source, seconds),
         REGISTER: partial(_register, clients, source),
         "canary": partial(_canary, group, clients, target),
-        "flow": partial(_flow, clients, Flow(group.name, source, target)),
-        "lag": partial(_lag, group, clients, Flow(group.name, source, target)),
+        "flow": partial(_flow, clients, Flow(group.flow_group(source), source, target)),
+        "lag": partial(_lag, group, clients, Flow(group.flow_group(source), source, target)),
     }
     probes |= _vantages(group, clients, source, seconds)
     return with_flow_judged(_take_all(probes, clients, source=source, seconds=seconds), source)

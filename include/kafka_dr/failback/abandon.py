@@ -44,7 +44,7 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
     if not run.opens_copy:
         # First what late records come by: its own cluster may not answer.
         run.acl_changes(run.source, guard).add(plan.copy_flow_fence(run.group, run.target, run.source))
-        _stop(run, run.flow.reverse, guard)
+        _stop(run, run.flow_back, guard)
     guard.require()
     take_right_back(run, run.acl_changes(run.target, guard), approved_deletes(run.journal.get("claim", {})))
     _stop(run, run.flow, guard)

@@ -23,7 +23,7 @@ _PAUSE_SECONDS = 0.25
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    late = () if run.opens_copy else (f"wait until {run.flow.reverse} has copied what {run.target} held alone",)
+    late = () if run.opens_copy else (f"wait until {run.flow_back} has copied what {run.target} held alone",)
     return (
         *late,
         f"wait until {run.flow} has copied all that {run.source} holds now",
@@ -33,7 +33,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Wait for as long as the flow advances. A repeated step keeps the time at which an earlier attempt caught up."""
     if not run.opens_copy:
-        _wait_until_copied(run, run.flow.reverse)
+        _wait_until_copied(run, run.flow_back)
     if caught_up := _caught_up_before(run):
         return {"caught_up_at": caught_up, "records_behind_at_first": 0, "seconds": 0.0}
     began = run.clock.monotonic()

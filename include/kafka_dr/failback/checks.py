@@ -62,7 +62,7 @@ def _group_is_diverged(context: FailbackContext) -> Check:
 
 
 def _old_cluster_refuses(context: FailbackContext) -> Check:
-    run, wanted = context.run, plan.work_denies(context.run.group)
+    run, wanted = context.run, plan.work_denies(context.run.group.on(context.run.target))
     present = run.denies_present(run.target, wanted)
     found = run.shut(run.target, wanted) if present.passes else present
     return found.named("old_cluster_refuses")
@@ -102,7 +102,7 @@ def _nothing_flows(context: FailbackContext) -> Check:
 
     What runs the flow to the old cluster starts that again if it comes back together with it; ``dr_health`` stops it.
     """
-    run, flows = context.run, (context.run.flow, *context.other_flows)
+    run, flows = context.run, (*context.own_flow, *context.other_flows)
 
     def running() -> list[str]:
         states = {flow: run.clients.replicator(flow).status() for flow in flows}
@@ -155,7 +155,7 @@ def _flow_continues(context: FailbackContext) -> Check:
             "because the flows to other standbys deliver them there: trigger a new run that delivers late records"
         )
         return Check(name, "failed", said)
-    flow = run.flow.reverse
+    flow = run.flow_back
     try:
         positions = {p: at for p, at in _continues_at(context, flow).items() if run.group.owns_topic(p.topic)}
     except Refused as error:

@@ -225,7 +225,13 @@ class FailbackContext:
     @cached_property
     def other_flows(self) -> tuple[Flow, ...]:
         """The flows that could write to the old cluster, or from it to the active one, but for that of this run."""
-        return tuple(flow for flow in flows_of(self.run.record(), self.run.target) if flow != self.run.flow)
+        found = flows_of(self.run.record(), self.run.target)
+        return tuple(flow for flow in found if flow != self.run.flow and self.run.owns_flow(flow))
+
+    @property
+    def own_flow(self) -> tuple[Flow, ...]:
+        """The flow to the old cluster; none if it belongs to another group, which starts and stops it."""
+        return (self.run.flow,) if self.run.owns_flow(self.run.flow) else ()
 
     def guard(self) -> RegisterGuard:
         """Return what is asked right before each change: whether this failback still holds the group."""

@@ -27,7 +27,7 @@ def intent(run: Run) -> Sequence[str]:
     context = FailbackContext(run)
     if context.mode == "deliver":
         return (
-            f"let {run.flow.reverse.name} write to its copies on {run.source}, and start both flows where they ended"
+            f"let {run.flow_back.name} write to its copies on {run.source}, and start both flows where they ended"
             + (f"; it passes over {', '.join(map(str, context.passed_over))}" if context.passed_over else ""),
         )
     others = context.other_flows
@@ -48,7 +48,7 @@ def act(run: Run) -> Mapping[str, Any]:
     context, state = FailbackContext(run), run.register_state
     if state is None:
         raise Refused(f"no register has a record of {run.group.name} any more: compare the registers of both clusters")
-    missing = lacking(plan.work_denies(run.group), run.rules_in_force(run.target))
+    missing = lacking(plan.work_denies(run.group.on(run.target)), run.rules_in_force(run.target))
     if missing:
         raise Refused(
             f"{len(missing)} DENYs of a standby are missing on {run.target}, so no flow may write there. Run "
@@ -60,7 +60,8 @@ def act(run: Run) -> Mapping[str, Any]:
 def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
     """Start both flows where they ended; what only the old cluster holds arrives late, or is passed over."""
     run, seconds = context.run, context.run.group.timing.step_deadline_seconds
-    for flow in (run.flow.reverse, run.flow):
+    flows = (run.flow_back, *context.own_flow)
+    for flow in flows:
         replicator = run.clients.replicator(flow)
         replicator.ensure(stopped=True)
         if replicator.where().seed_epoch is None:
@@ -69,7 +70,7 @@ def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
                 "them, and abandon this run with dr_resume"
             )
         _continue_after_fetched(context, replicator)
-        if flow == run.flow.reverse:
+        if flow == run.flow_back:
             _pass_over(context, replicator)
         run.acl_changes(flow.target, context.guard()).lift(plan.copy_flow_fence(run.group, flow.source, flow.target))
         context.guard().require()
@@ -77,7 +78,7 @@ def _continue_both(context: FailbackContext) -> Mapping[str, Any]:
         if replicator.status().state == "failed":
             replicator.restart_failed()
         replicator.wait_running(seconds)
-    return {"flows": [run.flow.reverse.name, run.flow.name]}
+    return {"flows": [flow.name for flow in flows]}
 
 
 def _continue_after_fetched(context: FailbackContext, replicator: Replicator) -> None:
@@ -142,20 +143,27 @@ def _begin(context: FailbackContext, state: RegisterState) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The new flow runs. The old one is stopped and could not write. The standby refuses applications."""
-    status = run.clients.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
+    seconds = run.group.timing.protect_wait_seconds
+    if not FailbackContext(run).own_flow:
+        # Another group sees to that flow, and the next step waits until it has copied everything.
+        status = run.clients.replicator(run.flow).status()
+        started = Check("reverse_flow", "ok", f"{run.flow.name} belongs to {run.flow.group}, and is {status}")
+    else:
+        status = run.clients.replicator(run.flow).wait_running(seconds)
+        started = Check.that("reverse_flow", status.state == "running", f"{run.flow.name} is {status}")
     if FailbackContext(run).mode == "deliver":
-        late = run.clients.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
+        late = run.clients.replicator(run.flow_back).wait_running(seconds)
         return (
-            Check.that("reverse_flow", status.state == "running", f"{run.flow.name} is {status}"),
-            Check.that("late_records_flow", late.state == "running", f"{run.flow.reverse.name} is {late}"),
+            started,
+            Check.that("late_records_flow", late.state == "running", f"{run.flow_back.name} is {late}"),
             run.writes_refused(run.source, by="replicator").named("replicator_refused"),
             run.writes_refused(run.target).named("old_cluster_refuses"),
         )
     others = {flow: run.clients.replicator(flow).status() for flow in FailbackContext(run).other_flows}
-    denied = run.denies_present(run.source, plan.flow_fence(run.group))
+    denied = run.denies_present(run.source, plan.flow_fence(run.group.on(run.source)))
     refused = run.writes_refused(run.source, by="replicator") if denied.passes else denied
     return (
-        Check.that("reverse_flow", status.state == "running", f"{run.flow.name} is {status}"),
+        started,
         Check.that(
             "no_loop",
             all(status.at_rest for status in others.values()),

@@ -76,8 +76,12 @@ def transaction_fence(group: ProtectionGroup) -> frozenset[Acl]:
 
 
 def group_freeze(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return the DENYs that stop the applications from reading and from committing offsets."""
-    return _denied(group.principals, _READS, _topics_and_groups(group))
+    """Return the DENYs that stop the applications from reading and from committing offsets.
+
+    Where members serve together no group is moved: who reads on one that is closed may read on.
+    """
+    resources = _topics_and_groups(group) if group.member_of is None else {ResourceType.GROUP: _groups(group)}
+    return _denied(group.principals, _READS, resources)
 
 
 def probe_fence(group: ProtectionGroup) -> frozenset[Acl]:
@@ -136,23 +140,31 @@ def apart(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
 
     Applications never write to a copy, and replication never writes to a topic of the applications.
     """
-    return copy_fence(group, cluster) | flow_fence(group) if group.renames_copies else frozenset()
+    if not group.renames_copies or not group.closes(cluster):
+        return frozenset()
+    return copy_fence(group, cluster) | flow_fence(group.on(cluster))
 
 
 def fence_of_flow(group: ProtectionGroup, source: str, target: str) -> frozenset[Acl]:
     """Return the DENYs that stop one flow from writing, whatever its copies are called."""
-    return copy_flow_fence(group, source, target) if group.renames_copies else flow_fence(group)
+    return copy_flow_fence(group, source, target) if group.renames_copies else flow_fence(group.on(target))
 
 
 def copy_flow_fence(group: ProtectionGroup, source: str, target: str) -> frozenset[Acl]:
-    """Return the DENYs that stop the flow of one cluster from writing to its copies on another."""
+    """Return the DENYs that stop the flow of one cluster from writing to its copies on another.
+
+    There are none of a flow that belongs to another group.
+    """
+    if group.flow_group(source) != group.name:
+        return frozenset()
     return _denies([group.replicator_principal], AclOperation.WRITE, _copies(group, source, target))
 
 
 def every(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
     """Return all DENYs that this project can add to a cluster of a group, whatever its role is."""
     flows = (copy_flow_fence(group, origin, cluster) for origin in group.clusters if origin != cluster)
-    return (standby(group) | flow_fence(group)).union(apart(group, cluster), *flows)
+    here = group.on(cluster)
+    return (standby(here) | flow_fence(here)).union(apart(group, cluster), *flows)
 
 
 def witness(group: ProtectionGroup, also: Collection[str] = ()) -> frozenset[Acl]:
@@ -171,12 +183,12 @@ def existing_fence(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
 
     :param cluster: the one to which it has copied
     """
-    return _denies(_existing(group), AclOperation.WRITE, [*_topics(group), *_copies_on(group, cluster)])
+    return _denies(_existing(group), AclOperation.WRITE, [*_topics(group.on(cluster)), *_copies_on(group, cluster)])
 
 
 def existing_change_fence(group: ProtectionGroup, cluster: str) -> frozenset[Acl]:
     """Return the DENYs that stop it from changing topics and their settings, and from setting offsets of groups."""
-    topics = [*_topics(group), *_copies_on(group, cluster)]
+    topics = [*_topics(group.on(cluster)), *_copies_on(group, cluster)]
     changes = _denied(_existing(group), CHANGES, {ResourceType.TOPIC: topics})
     return changes | _denied(_existing(group), _READS, {ResourceType.GROUP: _groups(group)})
 
@@ -221,6 +233,10 @@ def _topics_and_groups(group: ProtectionGroup) -> dict[ResourceType, list[_Resou
 
 
 def _topics(group: ProtectionGroup) -> list[_Resource]:
+    return _all_topics(group) if group.closes_topics else []
+
+
+def _all_topics(group: ProtectionGroup) -> list[_Resource]:
     literal = [*group.literal_topics]
     # A pattern that matches it names it only once it exists.
     if group.canary_topic not in literal and not group.canary_topic.startswith(tuple(group.topic_prefixes)):
@@ -233,7 +249,7 @@ def _copies(group: ProtectionGroup, source: str, target: str) -> list[_Resource]
     naming = group.naming(source, target)
     if naming is None:
         return []
-    named = ((kind, naming.copy_of(name), pattern) for kind, name, pattern in _topics(group))
+    named = ((kind, naming.copy_of(name), pattern) for kind, name, pattern in _all_topics(group))
     return [(kind, name, pattern) for kind, name, pattern in named if name is not None]
 
 
@@ -247,7 +263,8 @@ def _groups(group: ProtectionGroup) -> list[_Resource]:
 
 
 def _transactional_ids(group: ProtectionGroup) -> list[_Resource]:
-    return _resources(ResourceType.TRANSACTIONAL_ID, group.transactional_ids, group.transactional_id_prefixes)
+    ids = (group.transactional_ids, group.transactional_id_prefixes) if group.closes_topics else ((), ())
+    return _resources(ResourceType.TRANSACTIONAL_ID, *ids)
 
 
 def _resources(kind: ResourceType, literal: Collection[str], prefixes: Collection[str]) -> list[_Resource]:

@@ -42,9 +42,9 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str, *, rep
     late = frozenset[Acl]().union(*(plan.copy_flow_fence(group, name, cluster) for name in lost))
     kept_out = apart | late | (plan.existing_denies(group, cluster) if replaced else frozenset[Acl]())
     if state.roles.of(cluster) is Role.ACTIVE:
-        return plan.flow_fence(group) | kept_out
-    closed = plan.flow_fence(group) if is_closed(state, cluster) else frozenset[Acl]()
-    return plan.standby(group) | closed | kept_out
+        return plan.flow_fence(group.on(cluster)) | kept_out
+    closed = plan.flow_fence(group.on(cluster)) if is_closed(state, cluster) else frozenset[Acl]()
+    return plan.standby(group.on(cluster)) | closed | kept_out
 
 
 def is_closed(state: RegisterState, cluster: str) -> bool:

@@ -16,6 +16,8 @@ from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
 NAME = "groups_read_both_names"
+#: The same of groups that run on each of several members, which no failover moves.
+UNION = "union_groups_see_all"
 _MOST_NAMED = 3
 #: How long a group may take to rebalance before what its members read counts as unknown.
 _SETTLE_SECONDS = 10.0
@@ -23,19 +25,8 @@ _SETTLE_SECONDS = 10.0
 
 def groups_read_both_names(run: Run) -> Check:
     """Answer for a preflight; what cannot be seen of a group is unknown."""
-    groups = groups_to_move(run, run.source)
-    reading = run.operator(run.source).group_reading
-    live, committed = reading.live(groups, seconds=_SETTLE_SECONDS), reading.committed(groups)
-    read: dict[str, Collection[str]] = {}
-    unknown = []
-    for group in groups:
-        seen, offsets = live[group], committed[group]
-        if isinstance(seen, KafkaDrError) or isinstance(offsets, KafkaDrError) or not seen.complete:
-            unknown.append(group)
-        else:
-            read[group] = seen.topics if seen.members else {p.topic for p in offsets}
-    own = (name for name in run.topic_names(run.source) if name != run.group.canary_topic)
-    names = {copy: name for name in own for copy in run.group.copies_of([name], run.source)}
+    read, unknown = _read_on(run, groups_to_move(run, run.source), run.source)
+    names = _names_on(run, run.source)
     lacking = list(missed(read, names, declared=run.group.groups_policy.reads_both_names))
     if lacking:
         said = "; ".join(
@@ -54,6 +45,52 @@ def groups_read_both_names(run: Run) -> Check:
             NAME, "unknown", f"it is not known what {', '.join(first_few(unknown, _MOST_NAMED))} read: try again"
         )
     return Check(NAME, "ok", f"every group that reads a topic on {run.source} also reads the copies of its namesake")
+
+
+def union_groups_see_all(run: Run) -> Check:
+    """Return whether the groups that run on each member read everything on the target, where the clients go."""
+    member_of = run.declared.member_of
+    read, unknown = _read_on(run, member_of.union if member_of else (), run.target)
+    names = _names_on(run, run.target)
+    lacking = list(missed(read, names))
+    idle = sorted(group for group, topics in read.items() if not topics)
+    if lacking or idle:
+        said = [f"{group} reads {one} and not {other}" for group, one, other in lacking]
+        said += [f"{group} reads nothing" for group in idle]
+        why = f"so it would not see what the clients of {run.source} wrote"
+        todo = "start it there, with a subscription to all names, as by the pattern ^(.*\\.)?orders$"
+        return Check(UNION, "failed", f"{'; '.join(first_few(said, _MOST_NAMED))} on {run.target}, {why}: {todo}")
+    if unknown:
+        named = ", ".join(first_few(unknown, _MOST_NAMED))
+        return Check(UNION, "unknown", f"it is not known what {named} read on {run.target}: try again")
+    return Check(UNION, "ok", f"{len(read)} groups on {run.target} read the records of all members")
+
+
+def _read_on(run: Run, groups: Collection[str], cluster: str) -> tuple[dict[str, Collection[str]], list[str]]:
+    """Return the topics that groups read on a cluster, and the groups of which that is not known."""
+    reading = run.operator(cluster).group_reading
+    live, committed = reading.live(groups, seconds=_SETTLE_SECONDS), reading.committed(groups)
+    read: dict[str, Collection[str]] = {}
+    unknown = []
+    for group in groups:
+        seen, offsets = live[group], committed[group]
+        if isinstance(seen, KafkaDrError) or isinstance(offsets, KafkaDrError) or not seen.complete:
+            unknown.append(group)
+        else:
+            read[group] = seen.topics if seen.members else {p.topic for p in offsets}
+    return read, unknown
+
+
+def _names_on(run: Run, cluster: str) -> dict[str, str]:
+    """Return the topics of the applications on a cluster, by the names that the copies of their namesakes have."""
+    canaries = {run.group.canary_topic, *(f"{name}.dr-canary" for name in _siblings(run))}
+    own = (name for name in run.topic_names(cluster) if name not in canaries)
+    return {copy: name for name in own for copy in run.group.copies_of([name], cluster)}
+
+
+def _siblings(run: Run) -> Collection[str]:
+    member_of = run.declared.member_of
+    return () if member_of is None else member_of.groups.values()
 
 
 def missed(

@@ -158,7 +158,7 @@ def look(
     :raises ClusterUnreachable: a cluster does not answer, or the standby did not take the digest; what was kept before
         stays
     """
-    found, direction = _seen(context, Flow(context.group.name, active, standby), epoch=epoch), f"{active}-to-{standby}"
+    found, direction = _seen(context, context.flow_between(active, standby), epoch=epoch), f"{active}-to-{standby}"
     record = recorder(context.clients, needed_on=standby, also_on=(active,))
     store = FileLookStore(context.clients.evidence_root, context.group.name, record=record)
     try:

@@ -16,6 +16,7 @@ from kafka_dr.counted import counted
 from kafka_dr.group_offsets import verification
 from kafka_dr.outcomes import Check
 from kafka_dr.replication.flow import FlowNotFound
+from kafka_dr.runs.members import to_be_copied
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 
@@ -55,7 +56,7 @@ class NearHead:
 
 def advance(run: Run) -> NearHead:
     """Verify up to the source's ends of this moment, as far as the flow gets there within a short time."""
-    held = run.operator(run.source).held_back.look(run.partitions(run.source))
+    held = run.operator(run.source).held_back.look(to_be_copied(run))
     near = look(held.stable, verification.frontier(run), lambda short: _reached(run, short), clock=run.clock)
     return replace(near, held=held)
 

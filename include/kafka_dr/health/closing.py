@@ -81,7 +81,8 @@ def _announce(context: GroupContext, state: RegisterState, standby: str, registe
 
 def _close(context: GroupContext, state: RegisterState, standby: str, registers: RegisterAnswers) -> Checks:
     changes = context.acl_changes(standby, guard_by_answering(context, registers, Unchanged(state)))
-    listed = plan.application_denies(context.group) | plan.change_fence(context.group)
+    group = context.group.on(standby)
+    listed = plan.application_denies(group) | plan.change_fence(group)
     left = listed & changes.kept.known().current
     chosen = frozenset(sorted(whole(left))[:MOST_IN_A_LOOK])
     replaced = changes.close([deny for deny in left if closing(deny) in chosen]) if chosen else ()

@@ -55,7 +55,8 @@ def check_active(context: GroupContext, state: RegisterState) -> Check:
     found = context.read_cache.acls(state.active) if direct else context.rules_in_force(state.active)
     added = context.clients.register(state.active).added_acls(context.group.name, state.active).current
     # A change DENY that somebody else added does not stop applications; one that we added belongs on a standby only.
-    denies = found_in(found, plan.work_denies(context.group)) | (plan.change_fence(context.group) & found & added)
+    group = context.group.on(state.active)
+    denies = found_in(found, plan.work_denies(group)) | (plan.change_fence(group) & found & added)
     if not denies:
         writers = writers_declared(context, (state.active,), seen=context.read_cache)
         said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail

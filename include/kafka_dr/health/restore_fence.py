@@ -11,6 +11,7 @@ from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.checks.lasting_denies import note_outlived, removed_twice
 from kafka_dr.clusters import Acl
 from kafka_dr.counted import counted
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.fencing.closure import held
 from kafka_dr.fencing.required import is_closed
@@ -19,6 +20,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.roles import Role
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
+from kafka_dr.runs.members import guests_on
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.topology.model import ProtectionGroup
 
@@ -57,13 +59,19 @@ def restore_standby_fence(
     :param decides: the cluster whose register decides, if that can be read; it keeps what is added here if the register
         of this cluster cannot
     """
+    guests = guests_on(context, cluster)
+    if guests and not isinstance(guests, KafkaDrError):
+        said = f"{cluster} serves {' and '.join(guests)}, so it stays open: move these clients, and it is closed then"
+        return FenceRepair(cluster, 0, proofs=(Check("standby_refuses", "failed", said),))
     stages = context.standby_fence_in_order(state, cluster)
     wanted, changes = frozenset[Acl]().union(*stages), stages[-1]
     added, before, removing = _added(context, cluster, state, guard, *stages, decides=decides)
     closed = is_closed(state, cluster)
     # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
-    ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
-    proofs = _proofs(context, cluster, wanted, transactions_too=closed)
+    theirs = context.declared.closes(cluster)
+    ends = theirs and (closed or bool(added - changes))
+    ended = end_transactions(context, cluster, guard, all_of_them=closed) if ends else ()
+    proofs = _proofs(context, cluster, wanted, transactions_too=closed and theirs)
     fresh = new_topics(context.group, added, before)
     return FenceRepair(cluster, len(added), fresh, ended, proofs, removing, len(held(added, before)))
 
@@ -78,7 +86,7 @@ def doubt_without_its_register(context: GroupContext, cluster: str, state: Regis
     An unplanned failover takes a stable group by the register of its target alone, and then opens that. So the record
     of the other cluster may be old. What shows that this cluster was not opened is a DENY of its fence in force.
     """
-    fence = plan.write_fence(context.group)
+    fence = plan.write_fence(context.group.on(cluster))
     # Of several standbys one that holds the copy could be opened without it all the same.
     decided = state.phase in _KNOWN_WITHOUT and cluster not in state.roles.copies
     known = state.roles.of(cluster) is Role.ACTIVE or decided

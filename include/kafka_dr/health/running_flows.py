@@ -26,7 +26,8 @@ _STOP_SECONDS = 5.0
 
 def check_flows(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> tuple[Check, ...]:
     """Check the flows of both directions, stop those that must not run, and name each that is wrong."""
-    flows = [Flow(context.group.name, *ends) for ends in permutations(context.group.clusters, 2)]
+    flows = [context.flow_between(*ends) for ends in permutations(context.group.clusters, 2)]
+    flows = [flow for flow in flows if context.owns_flow(flow)]
 
     def checking(flow: Flow) -> Callable[[], Check]:
         return lambda: _check(context, flow, state, registers)

@@ -22,7 +22,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import seal_run
 from kafka_dr.runs.signs_of_life import last_progress
-from kafka_dr.topology.model import Timing
+from kafka_dr.topology.group_keys import Timing
 from kafka_dr.watch_results import RunningSteps
 
 _LAST_STEPS = (StepName.REPORT.value, "roll_back")

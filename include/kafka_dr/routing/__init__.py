@@ -15,7 +15,7 @@ from kafka_dr.routing.route import (
     RouteUnreadable,
     RouteUnwritable,
 )
-from kafka_dr.topology.model import RouteSpec
+from kafka_dr.topology.group_keys import RouteSpec
 
 __all__ = [
     "Router",

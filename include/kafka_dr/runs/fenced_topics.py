@@ -49,7 +49,7 @@ def topics_to_copy(
     if not group.topic_patterns:
         return TopicsToCopy(group)
     replaced = context.replaced(state, flow.target) is not None
-    fence = plan.apart(group, flow.target) if group.renames_copies else plan.standby(group)
+    fence = plan.apart(group, flow.target) if group.renames_copies else plan.standby(group.on(flow.target))
     wanted = fence | context.kept_out(state, flow.target)
     copied = frozenset(already)
     closed = fenced(group, wanted, context.rules_in_force(flow.target), cluster=flow.target)

@@ -89,6 +89,14 @@ class GroupContext:
         """Whether a failover lets applications write to the copy; else it stays a copy, and the flow continues."""
         return not self.declared.renames_copies
 
+    def flow_between(self, source: str, target: str) -> Flow:
+        """Return what copies from one cluster of the group to another, whichever group it belongs to."""
+        return Flow(self.declared.flow_group(source), source, target)
+
+    def owns_flow(self, flow: Flow) -> bool:
+        """Return whether a flow is this group's to start, stop and judge."""
+        return flow.group == self.declared.flow_group(flow.source) == self.declared.name
+
     def operator(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the operator sees it."""
         return self.clients.cluster(cluster, "operator")
@@ -166,7 +174,13 @@ class GroupContext:
 
         :param led: what :meth:`led` returned right before, for several questions; ``None``: it is looked up
         """
+        if by == "probe" and not self.declared.closes(cluster):
+            return Check("writes_refused", "ok", self.stays_open(cluster))
         return self._proofs(cluster, led).writes_refused(by)
+
+    def stays_open(self, cluster: str) -> str:
+        """Say why no fence of this group covers the topics of a cluster."""
+        return f"{cluster} takes the writes of its own clients, wherever those of other members are"
 
     def writes_allowed(self, cluster: str, *, by: Asking = "probe", led: Led | None = None) -> Check:
         """Ask every leader of the group's partitions, now, and say whether each would take a write.
@@ -198,9 +212,8 @@ class GroupContext:
 
         :param denies: what has to be there
         """
-        if self.partitions(cluster) or not self.decides_by_acls(cluster):
-            return self.writes_refused(cluster)
-        return self.denies_present(cluster, denies)
+        asked = self.declared.closes(cluster) and (self.partitions(cluster) or not self.decides_by_acls(cluster))
+        return self.writes_refused(cluster) if asked else self.denies_present(cluster, denies)
 
     def _proofs(self, cluster: str, led: Led | None = None) -> FenceProofs:
         return FenceProofs(self, cluster, seconds=PROOF_SECONDS, led=led)
@@ -346,7 +359,7 @@ class GroupContext:
         The probe's refusal proves what was added before it.
         """
         wanted = self.required_denies(state, cluster)
-        _, probe, changes = plan.standby_in_order(self.group)
+        _, probe, changes = plan.standby_in_order(self.group.on(cluster))
         return wanted - probe - changes, wanted & probe, wanted & changes
 
     def _required_now(self, state: RegisterState | None, cluster: str) -> frozenset[Acl] | None:

@@ -146,7 +146,12 @@ class Run(GroupContext):
     @property
     def flow(self) -> Flow:
         """Replication from source to target."""
-        return Flow(self.group.name, self.source, self.target)
+        return self.flow_between(self.source, self.target)
+
+    @property
+    def flow_back(self) -> Flow:
+        """Replication from target to source."""
+        return self.flow_between(self.target, self.source)
 
     def read_register_state(self, *, others_seconds: float = OTHERS_SECONDS) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.

@@ -8,7 +8,8 @@ from itertools import permutations
 
 from kafka_dr.errors import Refused
 from kafka_dr.naming import Naming
-from kafka_dr.topology.model import AuditsSpec, ProtectionGroup, Thresholds, Topology
+from kafka_dr.topology.group_keys import AuditsSpec, Thresholds
+from kafka_dr.topology.model import ProtectionGroup, Topology
 from kafka_dr.topology.observed import ObservedCluster, ObservedFlowSpec
 
 #: How many flows a sentence names.
@@ -77,6 +78,8 @@ class AuditedFlow:
 def flows_of_group(topology: Topology, group: ProtectionGroup) -> Iterator[AuditedFlow]:
     """Yield the flows that a protection group may have, one for each direction."""
     for source, target in permutations(group.clusters, 2):
+        if group.flow_group(source) != group.name:
+            continue
         yield AuditedFlow(
             group.name,
             _end_of_group(topology, source),
@@ -132,7 +135,7 @@ def audited_flow(topology: Topology, name: str) -> AuditedFlow:
     :raises Refused: the topology declares no such flow, or no audits of it
     """
     flows = audited_flows(topology)
-    found = flows.get(name) or flows.get(name.removeprefix("dr."))
+    found = flows.get(name) or flows.get(name.removeprefix("dr.")) or flows.get(_of_its_owner(topology, name))
     if found is not None:
         return found
     spec = topology.observed_flows.get(name.rpartition(".")[0])
@@ -140,6 +143,16 @@ def audited_flow(topology: Topology, name: str) -> AuditedFlow:
         raise Refused(f"the topology declares no audits of the observed flow {spec.name}: add audits: {{}} to it")
     known = ", ".join(sorted(flows)[:_NAMED]) or "none is declared"
     raise Refused(f"the topology has no flow {name!r}: choose one of {known}")
+
+
+def _of_its_owner(topology: Topology, name: str) -> str:
+    """Return what a flow between two members is called that was asked for by the name of another member's group."""
+    group, _, direction = name.partition(".")
+    declared = topology.protection_groups.get(group)
+    source = direction.partition("-to-")[0]
+    if declared is None or source not in declared.clusters:
+        return name
+    return f"{declared.flow_group(source)}.{direction}"
 
 
 def clusters_of(topology: Topology, name: str) -> tuple[str, ...]:

@@ -40,16 +40,30 @@ class Document:
 
     :param root: mappings, lists and scalars; None when nothing could be read
     :param lines: the line of each value, by path
+    :param written: of what is not written as it is read: where it is written, by path
     """
 
     root: object
     lines: Mapping[Path, int]
+    written: Mapping[Path, Path] = field(default_factory=dict)
+
+    def written_at(self, path: Path) -> Path:
+        """Return where something is written."""
+        for length in range(len(path), 1, -1):
+            if (found := self.written.get(path[:length])) is not None:
+                return (*found, *path[length:])
+        return path
 
     def line(self, path: Path) -> int:
         """Return the line of a value, or of the nearest thing around it that exists."""
+        path = self.written_at(path)
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
+
+    def place(self, path: Path) -> str:
+        """Return where something is written, for a person: the path and the line."""
+        return f"{render(self.written_at(path))} (line {self.line(path)})"
 
     def at(self, *path: str | int) -> object:
         """Return the value at a path, or None where there is none."""
@@ -71,7 +85,7 @@ class Document:
 
     def mistake(self, path: Path, seen: str, expected: str) -> Mistake:
         """Return a mistake with the line of the path."""
-        return Mistake(self.line(path), render(path), seen, expected)
+        return Mistake(self.line(path), render(self.written_at(path)), seen, expected)
 
 
 def _member(value: object, part: str | int) -> object:

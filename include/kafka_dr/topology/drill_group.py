@@ -13,7 +13,8 @@ from datetime import datetime
 from kafka_dr.errors import Refused
 from kafka_dr.topology.drill import DrillKind, DrillSpec
 from kafka_dr.topology.drill_rules import NOBODY
-from kafka_dr.topology.model import ConfigSyncSpec, DisasterSpec, ProtectionGroup, Topology
+from kafka_dr.topology.group_keys import ConfigSyncSpec, DisasterSpec
+from kafka_dr.topology.model import ProtectionGroup, Topology
 from kafka_dr.topology.names import DRILL_PREFIX, reaches
 from kafka_dr.topology.readers import GroupsPolicy, ReadersSpec
 

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from kafka_dr.causes import cause
 from kafka_dr.counted import counted
 from kafka_dr.quoting import address
+from kafka_dr.topology.active_active_rules import with_groups_of_blocks
 from kafka_dr.topology.document import Document, Path, read, render
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import Topology
@@ -53,8 +54,11 @@ def load(path: FilePath, environ: Mapping[str, str]) -> Topology:
     document, mistakes = read(text, environ)
     if document.root is None:
         raise TopologyError(path, mistakes)
+    document = with_groups_of_blocks(document)
     topology, shape = _validated(document)
-    mistakes = _first_of_each_place(mistakes, [*shape, *rule_mistakes(document)])
+    # The groups of a block share what is wrong with it.
+    rules = dict.fromkeys(rule_mistakes(document))
+    mistakes = _first_of_each_place(mistakes, [*shape, *rules])
     if topology is None or mistakes:
         raise TopologyError(path, mistakes)
     return topology
@@ -72,7 +76,17 @@ def _validated(document: Document) -> tuple[Topology | None, list[Mistake]]:
     try:
         return Topology.model_validate(_with_names(document.root)), named_itself
     except ValidationError as error:
-        return None, [*named_itself, *_shape_mistakes(document, error.errors())]
+        written, of_blocks = _by_block(document, error.errors())
+        found = [*named_itself, *_shape_mistakes(document, written)]
+        return None, _first_of_each_place(found, dict.fromkeys(_shape_mistakes(document, of_blocks)))
+
+
+def _by_block(document: Document, errors: Iterable[ErrorDetails]) -> tuple[list[ErrorDetails], list[ErrorDetails]]:
+    """Return the errors in what is written, and those in the groups of a block."""
+    found: tuple[list[ErrorDetails], list[ErrorDetails]] = ([], [])
+    for error in errors:
+        found[tuple(error["loc"])[:2] in document.written].append(error)
+    return found
 
 
 def _with_names(root: object) -> object:

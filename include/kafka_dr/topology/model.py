@@ -7,189 +7,32 @@ DR register. Descriptions of the fields are shown to whoever wrote the file wron
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, model_validator
 
 from kafka_dr.naming import DefaultNaming, Naming
+from kafka_dr.topology.active_active import ActiveActiveSpec, MemberOf, memberships
 from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, declared
 from kafka_dr.topology.drill import DrillSpec
 from kafka_dr.topology.evidence import EvidenceSpec
 from kafka_dr.topology.existing import ExistingReplicationSpec
 from kafka_dr.topology.fields import (
-    AbsolutePath,
-    ConfigKey,
-    ConnectionId,
-    Count,
-    HttpAddress,
     Name,
-    Principal,
-    PublicKey,
     ResourceName,
-    Seconds,
     Section,
-    TopicName,
     TopicPattern,
 )
-from kafka_dr.topology.flow import FlowSpec
+from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
 from kafka_dr.topology.names import DRILL_PREFIX, covers, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec
-from kafka_dr.topology.objectives import Objectives
 from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.topology.patterns import matched
-from kafka_dr.topology.readers import GroupsPolicy, ReadersSpec
-
-#: What can be seen of a cluster that is down.
-Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_controller", "writes_fail"]
+from kafka_dr.topology.readers import ReadersSpec
 
 
-class RouteSpec(Section):
-    """Where applications look up the active cluster."""
-
-    #: The key that says where it is kept; no two groups may share its value.
-    KEPT_AT: ClassVar[str] = "path"
-
-    kind: Literal["file"] = Field(description="the kind of router")
-    path: AbsolutePath = Field(description="the absolute path of the file; one file for each protection group")
-
-    def for_group(self, name: str) -> RouteSpec:
-        """Return a route of the same kind for another group, kept apart from this one."""
-        return self.model_copy(update={"path": str(Path(self.path).with_name(f"{name}.json"))})
-
-
-class Thresholds(Section):
-    """Measured values beyond which a run does not start, or an audit is red."""
-
-    max_tail_records: Count = Field(
-        default=10_000, description="how many records may be left to verify by content inside the outage"
-    )
-    max_lag_seconds: Seconds = Field(
-        default=300,
-        description="how old the oldest record not yet copied may be when a failover begins; an older one is late, and "
-        "the checksum audit red",
-    )
-    max_record_age_seconds: Seconds = Field(
-        default=60, description="how old a record may be before it has to be on the target"
-    )
-    max_replication_latency_seconds: Seconds = Field(
-        default=30, description="how long 99 of 100 records may take from the source to the target"
-    )
-    max_checkpoint_latency_seconds: Seconds = Field(
-        default=120, description="how long a group's position may be ahead of what is copied, where it has no copy yet"
-    )
-    min_retention_headroom_seconds: Seconds = Field(
-        default=3600, description="how long before the source deletes a record that is not copied somebody must know"
-    )
-    canary_late_seconds: Seconds = Field(default=10, description="after how long a canary record counts as late")
-
-
-class Timing(Section):
-    """How long things wait."""
-
-    confirm_seconds: Seconds = Field(default=30, description="after how long a suspected disaster is looked at again")
-    hold_down_seconds: Seconds = Field(
-        default=3600, description="how long after a failover another one needs an explicit acknowledgement"
-    )
-    approval_expiry_seconds: Seconds = Field(default=900, description="how long an approval may be given and used")
-    transaction_grace_seconds: Seconds = Field(
-        default=2, description="how long open transactions may still be ended by their owners after the fence"
-    )
-    drain_seconds: Seconds = Field(default=5, description="how long consumer groups get to reach the end")
-    fetch_seconds: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)] = Field(
-        default=60,
-        description="how long an unplanned failover of several standbys may fetch what another standby holds more; 0: "
-        "nothing is fetched",
-    )
-    step_deadline_seconds: Seconds = Field(default=120, description="after how long a single step gives up")
-    protect_wait_seconds: Seconds = Field(
-        default=60, description="how long the reverse flow may take to move before it is reported as pending"
-    )
-
-
-class AuditsSpec(Section):
-    """How the copy is audited, and how long the answers count."""
-
-    before_failover: Literal["green", "not_red"] = Field(
-        default="green",
-        description="what the newest audits have to be when a failover begins: green and fresh, or only not red",
-    )
-    checksum_max_age_seconds: Seconds = Field(
-        default=2700, description="how old the newest checksum audit may be when a failover begins"
-    )
-    lag_max_age_seconds: Seconds = Field(
-        default=900, description="how old the newest lag audit may be when a failover begins or a cluster may be dead"
-    )
-    keep_fingerprints_seconds: Seconds = Field(
-        default=604_800, description="how long the fingerprint of a record is kept after it was read"
-    )
-    duplicates: Literal["fail", "report"] = Field(
-        default="fail", description="what a record that was copied twice makes of an audit: fail, or report it only"
-    )
-
-
-class DisasterSpec(Section):
-    """What counts as a disaster, who has to see it, and who has to say yes."""
-
-    down_when: Annotated[tuple[Sign, ...], Field(min_length=1)] = Field(
-        default=("unreachable", "no_active_broker", "offline_partitions"),
-        description="the signs of which any one means that a cluster is down",
-    )
-    vantages: dict[Name, HttpAddress] = Field(
-        default={},
-        description='addresses, elsewhere, that answer {"up": true} or {"up": false}; {cluster} in one is its name',
-    )
-    vantage_connections: dict[Name, ConnectionId] = Field(
-        default={},
-        description="the connection id of the login, the token and the certificates that a vantage asks for, by its "
-        "name; a vantage that is left out is asked without them",
-    )
-    vantages_needed: Count = Field(
-        default=2, description="how many vantages have to see the cluster down, this program among them"
-    )
-    probe_seconds: Annotated[float, Field(gt=0, le=10, strict=True, allow_inf_nan=False)] = Field(
-        default=5, description="how long each probe may take, all at the same time; at most 10"
-    )
-    auto_propose: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="true: open a failover for approval automatically; it never runs without approval"
-    )
-    approvers_needed: Literal[1, 2] = Field(
-        default=1, description="how many different approvers have to say yes to an unplanned failover: 1 or 2"
-    )
-
-
-class ConfigSyncSpec(Section):
-    """How the standby's configuration is kept like the active cluster's. A key is in at most one of the lists."""
-
-    apply_safe: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="whether safe changes are made without asking: true or false"
-    )
-    must_match: tuple[ConfigKey, ...] = Field(
-        default=(), description="topic configurations, in addition to the usual ones, whose difference stops a switch"
-    )
-    at_least: tuple[ConfigKey, ...] = Field(
-        default=(), description="topic configurations of which the standby may have more, but not less"
-    )
-    may_differ: tuple[ConfigKey, ...] = Field(
-        default=(), description="topic configurations that the standby may set to something else"
-    )
-    site_specific: tuple[ConfigKey, ...] = Field(
-        default=(), description="topic configurations that are a matter of each cluster alone and are not compared"
-    )
-    keyed_topics: tuple[TopicName, ...] = Field(
-        default=(), description="topics whose partitions are chosen by key, so that adding some needs an approval"
-    )
-    keyed_topic_prefixes: tuple[TopicName, ...] = Field(
-        default=(), description="such topics by the beginning of their name"
-    )
-
-    def is_keyed(self, topic: str) -> bool:
-        """Return whether the topology says that a topic's partitions are chosen by key."""
-        return covers(topic, literals=self.keyed_topics, prefixes=self.keyed_topic_prefixes)
-
-
-class ProtectionGroup(Section):
+class ProtectionGroup(GroupKeys):
     """What moves together: topics, groups, transactional ids and the route; of these, nothing is in two groups."""
 
     name: Name = Field(description="the key of the group")
@@ -198,67 +41,20 @@ class ProtectionGroup(Section):
     )
     clusters: Annotated[tuple[str, ...], Field(min_length=2)] = Field(description="at least two of the clusters above")
     initial_active: str = Field(description="the cluster that is active when the group is adopted")
-    topics: tuple[TopicName, ...] = Field(default=(), description="topics by their whole name")
-    topic_prefixes: tuple[TopicName, ...] = Field(default=(), description="topics by the beginning of their name")
     topic_patterns: tuple[TopicPattern, ...] = Field(
         default=(), description="topics by regular expressions that match their whole name; looked up on the clusters"
     )
     consumer_groups: tuple[ResourceName, ...] = Field(default=(), description="consumer groups by their whole name")
     consumer_group_prefixes: tuple[ResourceName, ...] = Field(default=(), description="consumer groups by prefix")
-    transactional_ids: tuple[ResourceName, ...] = Field(default=(), description="transactional ids in full")
-    transactional_id_prefixes: tuple[ResourceName, ...] = Field(
-        default=(), description="transactional ids by their beginning"
-    )
-    principals: Annotated[tuple[Principal, ...], Field(min_length=1)] = Field(
-        description="every application that writes or reads, such as User:orders-app; the fence denies them what "
-        "belongs to the group, so an application may be in several groups"
-    )
     fence_operations: Literal["listed", "all"] = Field(
         default="listed",
         description="what the fence of a standby, and of a drained source, denies: listed operations, or all of them, "
         "also DESCRIBE, in a sixth of the DENYs; all only when every installation that shares the registers has a "
         "version that knows it",
     )
-    probe_principal: Principal = Field(description="the principal of the probe connections, such as User:probe")
-    replicator_principal: Principal = Field(description="the principal that replication writes as")
-    operator_principal: Principal = Field(description="the principal of the operator connections")
-    audit_principal: Principal | None = Field(
-        default=None, description="the principal of the audit connections; left out, it counts as an undeclared reader"
-    )
-    super_users: tuple[Principal, ...] = Field(
-        default=(), description="the brokers' super.users: they pass every fence, so they must be known"
-    )
-    approvers: tuple[Annotated[str, Field(pattern=r"\S")], ...] = Field(
-        description="the Airflow users who may approve a failover, by name; at least one, or a role in approver_roles"
-    )
-    approver_roles: tuple[Annotated[str, Field(pattern=r"\S")], ...] = Field(
-        default=(), description="roles of Airflow's auth manager; everybody who has one may approve a failover"
-    )
-    requester_may_approve: bool = Field(
-        default=True, description="whether the person who triggered a run may also approve it; false: four eyes"
-    )
-    approver_keys: dict[str, PublicKey] = Field(default={}, description="of approvers on the command line, by name")
-    requester_keys: dict[str, PublicKey] = Field(default={}, description="of people who only begin runs there, by name")
     route: RouteSpec = Field(description="where applications look up the active cluster")
-    objectives: Objectives = Field(description="what the protection group has to achieve")
-    flow: FlowSpec = Field(default_factory=FlowSpec, description="how replication is set up")
-    thresholds: Thresholds = Field(default_factory=Thresholds, description="beyond which a run does not start")
-    timing: Timing = Field(default_factory=Timing, description="how long things wait")
-    audits: AuditsSpec = Field(default_factory=AuditsSpec, description="how the copy is audited")
-    groups_policy: GroupsPolicy = Field(
-        default_factory=GroupsPolicy, description="what to do with groups that cannot simply be moved"
-    )
     readers: ReadersSpec = Field(
         default_factory=ReadersSpec, description="who reads the topics and is not moved with them"
-    )
-    disaster: DisasterSpec = Field(
-        default_factory=DisasterSpec, description="what counts as a disaster, and who has to say yes"
-    )
-    watch: Literal["quick", "normal", "idle"] = Field(
-        default="normal", description="how often the scheduled checks look at the group; health: always each minute"
-    )
-    config_sync: ConfigSyncSpec = Field(
-        default_factory=ConfigSyncSpec, description="how the standby's configuration is kept like the active one's"
     )
     drill: DrillSpec | None = Field(
         default=None, description="how this group's failovers are practised, on topics that the drill makes for itself"
@@ -268,6 +64,62 @@ class ProtectionGroup(Section):
     )
     #: The topics that the patterns are known to match, which no file declares; ``None`` before they are looked up.
     _matched_topics: tuple[str, ...] | None = PrivateAttr(default=None)
+    #: What the group is in a declaration of active-active use; ``None`` if it is in none.
+    _member_of: MemberOf | None = PrivateAttr(default=None)
+    #: The cluster whose fence is meant, see :meth:`on`.
+    _on: str | None = PrivateAttr(default=None)
+
+    def as_member(self, member_of: MemberOf) -> ProtectionGroup:
+        """Return this group as a part of active-active use."""
+        found = self.model_copy()
+        found._member_of = member_of
+        return found
+
+    @property
+    def member_of(self) -> MemberOf | None:
+        """What the group is in a declaration of active-active use; ``None`` if it is in none."""
+        return self._member_of
+
+    def on(self, cluster: str) -> ProtectionGroup:
+        """Return this group as it is fenced on a cluster."""
+        if self._member_of is None:
+            return self
+        found = self.model_copy()
+        found._on = cluster
+        return found
+
+    @property
+    def everywhere(self) -> ProtectionGroup:
+        """This group as if its fence covered the topics on each cluster: as those of all groups of its block do."""
+        found = self.model_copy()
+        found._member_of = None
+        return found
+
+    def shares_with(self, other: ProtectionGroup) -> bool:
+        """Return whether two groups are parts of the same active-active use, and have the same topics."""
+        mine, theirs = self._member_of, other._member_of
+        return mine is not None and theirs is not None and mine.block == theirs.block
+
+    def closes(self, cluster: str) -> bool:
+        """Return whether its fence on a cluster covers topics, and not only consumer groups.
+
+        Where members take writes together, the topics of each are closed and opened with its own clients.
+        """
+        return self._member_of is None or self._member_of.member == cluster
+
+    @property
+    def closes_topics(self) -> bool:
+        """Return the same of the cluster that :meth:`on` has named.
+
+        :raises ValueError: it has named none, and it matters
+        """
+        if self._member_of is not None and self._on is None:
+            raise ValueError(f"{self.name} is fenced otherwise on each cluster, and none was named")
+        return self._on is None or self.closes(self._on)
+
+    def flow_group(self, source: str) -> str:
+        """Return the name of the group to which the flows from a cluster belong."""
+        return self.name if self._member_of is None else self._member_of.groups[source]
 
     def with_matched(self, names: Iterable[str]) -> ProtectionGroup:
         """Return this group with the topics that its patterns match, as they were looked up.
@@ -393,9 +245,21 @@ class Topology(Section):
     protection_groups: dict[Name, ProtectionGroup] = Field(
         default_factory=dict, description="the protection groups by name"
     )
+    active_active: dict[Name, ActiveActiveSpec] = Field(
+        default_factory=dict, description="clusters that take writes to the same topics together, by name"
+    )
     observed_flows: dict[Name, ObservedFlowSpec] = Field(
         default_factory=dict, description="replication that somebody else runs and that is observed alone, by name"
     )
+
+    @model_validator(mode="after")
+    def with_members(self) -> Topology:
+        """Show the groups of a block what they are in it."""
+        for block, spec in self.active_active.items():
+            for name, membership in memberships(block, spec).items():
+                if name in self.protection_groups:
+                    self.protection_groups[name] = self.protection_groups[name].as_member(membership)
+        return self
 
     def cluster(self, name: str) -> ClusterSpec:
         """Return a cluster.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from kafka_dr.topology.active_active_rules import block_of
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.names import (
@@ -111,9 +112,14 @@ def _overlaps(document: Document, kind: OwnedKind, claims: Iterable[Claim]) -> I
         while around and not _meets(around[-1], claim):
             around.pop()
         for other in around:
-            if other.group != claim.group and _meets(other, claim):
+            if _owner(document, other) != _owner(document, claim) and _meets(other, claim):
                 yield _overlap(document, kind, *sorted((other, claim), key=lambda each: document.line(each.path)))
         around.append(claim)
+
+
+def _owner(document: Document, claim: Claim) -> str:
+    """Return who claims it: the groups of a block share what is theirs."""
+    return block_of(document, claim.group) or claim.group
 
 
 def _meets(earlier: Claim, later: Claim) -> bool:

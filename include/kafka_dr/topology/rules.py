@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from kafka_dr.topology.access_rules_rules import access_rules_mistakes
+from kafka_dr.topology.active_active_rules import active_active_mistakes
 from kafka_dr.topology.addresses import address_mistakes
-from kafka_dr.topology.document import Document, Path, render
+from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.existing_rules import existing_mistakes
+from kafka_dr.topology.group_keys import AuditsSpec, RouteSpec, Thresholds, Timing
 from kafka_dr.topology.mistakes import Mistake
-from kafka_dr.topology.model import AuditsSpec, RouteSpec, Thresholds, Timing
 from kafka_dr.topology.names import covers
 from kafka_dr.topology.naming_rules import naming_mistakes
 from kafka_dr.topology.objectives import Objectives
@@ -63,6 +64,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from drill_mistakes(document, here)
         yield from existing_mistakes(document, here)
         yield from naming_mistakes(document, here)
+    yield from active_active_mistakes(document)
     yield from ownership_mistakes(document)
     yield from pattern_mistakes(document)
     yield from observed_mistakes(document)
@@ -102,7 +104,7 @@ def _same_value_twice(document: Document) -> Iterator[Mistake]:
         for path in paths:
             value = document.at(*path)
             if isinstance(value, str) and (earlier := first.setdefault(value, path)) != path:
-                seen = f"{value!r} is already given at {render(earlier)} (line {document.line(earlier)})"
+                seen = f"{value!r} is already given at {document.place(earlier)}"
                 yield document.mistake(path, seen, word)
 
 
@@ -233,7 +235,7 @@ def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:
     for section in _KEY_CLASSES:
         for key, path in document.texts(*here, "config_sync", section):
             if (earlier := first.setdefault(key, path)) != path:
-                seen = f"{key!r} is already given at {render(earlier)} (line {document.line(earlier)})"
+                seen = f"{key!r} is already given at {document.place(earlier)}"
                 yield document.mistake(path, seen, "leave it in the one list that says what is wanted")
             if key == _PARTITIONS and section != "must_match":
                 seen = (

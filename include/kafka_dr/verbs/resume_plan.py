@@ -117,6 +117,7 @@ def _back(intent: Iterable[str]) -> tuple[PlannedStep, ...]:
 def _undo(run: Run, state: RegisterState) -> Iterator[str]:
     if state.verb != "roll_back":
         yield f"write to the register that {state.group} is stable on {run.source} (epoch {state.epoch + 1})"
-    yield f"lift on {run.source} the DENYs that this project added there, at most {len(plan.standby(run.group))}"
+    most = len(plan.standby(run.group.on(run.source)))
+    yield f"lift on {run.source} the DENYs that this project added there, at most {most}"
     yield f"make sure that {run.target} refuses the applications' writes"
     yield f"resume the flow {run.source} → {run.target}"

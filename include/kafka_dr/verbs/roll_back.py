@@ -114,7 +114,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     try:
         target = run.acl_changes(state.moved_with, guard)
         run.look_for_topics(state.moved_with)
-        target.add(*plan.standby_in_order(run.group))
+        target.add(*plan.standby_in_order(run.group.on(state.moved_with)))
         run.clients.register(state.moved_with).copy(state)
         if state.has_several:
             take_right_back(run, target, state.moved_with)
@@ -163,7 +163,8 @@ def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[s
         if decides(run, state) != state.active:
             _tell_source(run, state)
         run.look_for_topics(state.active)
-        return run.changes_at_source(guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))
+        group = run.group.on(state.active)
+        return run.changes_at_source(guard).lift(plan.work_denies(group), plan.change_fence(group))
 
     try:
         seconds = SOURCE_SECONDS + _TELL_SECONDS + run.rules_need_seconds(state.active)
@@ -190,7 +191,7 @@ def decides(run: Run, state: RegisterState) -> str:
 
 
 def _flow(run: Run, state: RegisterState) -> Flow:
-    return Flow(run.group.name, state.active, state.moved_with)
+    return run.flow_between(state.active, state.moved_with)
 
 
 def roll_back_guard(run: Run, state: RegisterState) -> RegisterGuard:

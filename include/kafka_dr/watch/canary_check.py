@@ -53,7 +53,7 @@ def _looked(context: GroupContext, state: RegisterState, standby: str) -> WatchR
             group, "left_alone", ("a run began to move it after the canary was sent, so the canary is not judged",)
         )
     found = canary_result(group, report)
-    why = () if found.outcome == "ok" else _of_the_flow(context, Flow(group, state.active, standby))
+    why = () if found.outcome == "ok" else _of_the_flow(context, context.flow_between(state.active, standby))
     result = WatchResult(group, found.outcome, (*why, *found.sentences, _last_look(seen)), found.facts)
     return with_same_topics(context, state, standby, result)
 
@@ -91,7 +91,7 @@ def _send(context: GroupContext, state: RegisterState, standby: str) -> CanaryRe
         topic=context.group.canary_topic,
         publisher=clients.cluster(state.active, "probe"),
         source=clients.cluster(state.active, "audit"),
-        target=context.copies_by(Flow(state.group, state.active, standby), "audit"),
+        target=context.copies_by(context.flow_between(state.active, standby), "audit"),
         clock=clients.clock,
         late_after=timedelta(seconds=context.group.thresholds.canary_late_seconds),
     )

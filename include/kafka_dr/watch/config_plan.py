@@ -24,6 +24,7 @@ from kafka_dr.runs.at_rest import WatchResult, at_rest, of_each_standby
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.members import configured_like
 from kafka_dr.runs.record import StepRecord
 
 #: The steps, and their numbers in the evidence.
@@ -71,6 +72,8 @@ def plan_config(
     state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state
+    if said := configured_like(run, state):
+        return WatchResult(group, "left_alone", (said,))
     attempt = start_plan(run)
     plan = current_plan(run, state)
     check_cluster_ids(run, state, replace=accept_cluster_ids)

@@ -73,7 +73,7 @@ class FlowPlan:
 
 def plan_flows(
     state: RegisterState,
-    standby: str,
+    wanted: Flow,
     observed: Iterable[ObservedFlow],
     seed: FlowSeed | None,
     also: Mapping[Flow, FlowSeed | None] | None = None,
@@ -81,12 +81,12 @@ def plan_flows(
     """Plan the changes that lead from the existing flows to the one that the register requires for a standby.
 
     :param state: the register record of a group that no run holds
+    :param wanted: the flow that the standby is to have
     :param observed: every flow that concerns this standby, as ``flows_of`` names them
     :param seed: the newest journaled seed from or to it
     :param also: the flows that run as well, because copies have names of their own, each with its newest seed
     """
     flows = {found.flow: found for found in observed}
-    wanted = Flow(state.group, source=state.active, target=standby)
     also = also or {}
     others = [found for flow, found in flows.items() if flow != wanted and flow not in also]
     stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)

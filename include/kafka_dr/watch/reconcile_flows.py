@@ -99,21 +99,26 @@ def _reconciled(context: GroupContext, state: RegisterState, standby: str) -> Wa
 
 def _made_right(context: GroupContext, state: RegisterState, standby: str) -> WatchResult:
     """Make the flow to a standby what it should be, and judge it."""
-    group, wanted_flow = state.group, Flow(state.group, state.active, standby)
+    group, wanted_flow = state.group, context.flow_between(state.active, standby)
     # A smaller list of topics would end the copying of those that are left out.
     context.look_for_topics(state.active, standby)
     guard = context.guard_by_all(Unchanged(state))
+    flows = [flow for flow in flows_of(state, standby) if context.owns_flow(flow)]
+    if not context.owns_flow(wanted_flow):
+        if not flows:
+            return WatchResult(group, "ok", (f"{wanted_flow.name} belongs to {wanted_flow.group}",))
+        wanted_flow = flows[0]
     pending = is_pending(state, standby)
     history = {} if pending else context.clients.register(state.active).history(group)
-    seed = seed_pending(context, state, standby) if pending else newest_seed(history, state, standby)
+    seed = seed_pending(context, state, standby) if pending else _seed_of(history, state, standby, wanted_flow)
     require_nothing_fetched(context, state, standby, seed)
-    observed = [_observe(context, flow, state) for flow in flows_of(state, standby)]
+    observed = [_observe(context, flow, state) for flow in flows]
     seeds = {wanted_flow: seed}
     if context.declared.renames_copies:
-        seeds |= _seeds_of_others(history, state, wanted_flow)
+        seeds |= _seeds_of_others(history, state, wanted_flow, flows)
         seeds = {flow: _after_fetch(context, state, flow, each, guard) for flow, each in seeds.items()}
     seed, also = seeds[wanted_flow], {flow: each for flow, each in seeds.items() if flow != wanted_flow}
-    planned = plan_flows(state, standby, observed, seed, also)
+    planned = plan_flows(state, wanted_flow, observed, seed, also)
     said = [f"{standby} is copied from {state.active} from now on, from where its copy ends"] if pending else []
     said += [] if planned.problem else _lift_flow_fences(context, state, standby, tuple(seeds), guard)
     for change in planned.changes:
@@ -126,23 +131,32 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
     wanted = next(found for found in observed if found.flow == wanted_flow)
     # First what a person has to do.
     said = [*filter(None, (why_it_stops(context, wanted.flow, wanted.status), _too_large(context, state))), *said]
-    named = {FLOW: f"{state.active}-to-{standby}"}
+    named = {FLOW: f"{wanted_flow.source}-to-{wanted_flow.target}"}
     if planned.problem:
         return WatchResult(group, "failed", tuple(said), named)
     moving = _progress(context, wanted_flow, patience=_START_SECONDS if planned.acts else 0.0)
     outcome = "failed" if left_out.filled else _OUTCOMES[moving.verdict]
     found = WatchResult(group, outcome, (*said, f"{wanted_flow} {moving.verdict}: {moving.detail}"), named)
-    return with_same_topics(context, state, standby, found)
+    return with_same_topics(context, state, standby, found) if wanted_flow.source == state.active else found
 
 
-def _seeds_of_others(history: History, state: RegisterState, wanted: Flow) -> dict[Flow, FlowSeed | None]:
+def _seed_of(history: History, state: RegisterState, standby: str, wanted: Flow) -> FlowSeed | None:
+    """Return the newest seed from or to a standby; of a flow from another cluster than the active one, its own."""
+    if wanted.source == state.active:
+        return newest_seed(history, state, standby)
+    return newest_seed_of(history, wanted.source, wanted.target)
+
+
+def _seeds_of_others(
+    history: History, state: RegisterState, wanted: Flow, flows: Collection[Flow]
+) -> dict[Flow, FlowSeed | None]:
     """Return the newest seeds of the other flows that run because copies have names of their own.
 
     A run that moves the group changes none of these seeds.
+
+    :param flows: those of the group that concern the standby
     """
-    others = (
-        flow for flow in flows_of(state, wanted.target) if flow != wanted and may_run(state, flow, both_ways=True)
-    )
+    others = (flow for flow in flows if flow != wanted and may_run(state, flow, both_ways=True))
     return {flow: newest_seed_of(history, flow.source, flow.target) for flow in others}
 
 
@@ -218,11 +232,11 @@ def _lift_flow_fences(
     late = frozenset[Acl]().union(*(fence for flow, fence in fences.items() if flow.target != standby))
     fenced = late and late & context.rules_in_force(state.active)
     lifted = context.acl_changes(state.active, guard).lift(late) if fenced else ()
-    said = [f"let {Flow(state.group, standby, state.active).name} write its copies"] if lifted else []
+    said = [f"let {context.flow_between(standby, state.active).name} write its copies"] if lifted else []
     found = context.rules_in_force(standby)
     if not unwanted & found:
         return said
-    if missing := lacking(plan.work_denies(context.group) | context.kept_out(state, standby), found):
+    if missing := lacking(plan.work_denies(context.group.on(standby)) | context.kept_out(state, standby), found):
         raise Refused(
             f"{standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
         )

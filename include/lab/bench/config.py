@@ -36,8 +36,9 @@ from kafka_dr.connections.port import Connections
 from kafka_dr.parallel import ask_all
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.topology.group_keys import ConfigSyncSpec
 from kafka_dr.topology.loading import load
-from kafka_dr.topology.model import ConfigSyncSpec, Topology
+from kafka_dr.topology.model import Topology
 from kafka_dr.watch.apply_config import apply_config
 from kafka_dr.watch.config_plan import KeptPlan, plan_config, watch_config
 from lab import credentials, rights

@@ -30,8 +30,8 @@ from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.window import Window, WindowStore, WindowUnreadable
 from kafka_dr.replication.flow import Flow
 from kafka_dr.topology.audited import AuditedFlow, audited_flow
+from kafka_dr.topology.group_keys import Thresholds
 from kafka_dr.topology.loading import load
-from kafka_dr.topology.model import Thresholds
 
 FINDINGS = 1
 

@@ -12,7 +12,7 @@ import pytest
 from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
 from kafka_dr.config_sync.items import AddAcl, CreateTopic, ItemKind, ItemVerdict, RemoveAcl
-from kafka_dr.topology.model import ConfigSyncSpec
+from kafka_dr.topology.group_keys import ConfigSyncSpec
 from kafka_dr.watch.config_plan import watch_config
 from support.waiting import eventually
 

@@ -15,7 +15,7 @@ from kafka_dr.health.health_check import check_health
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
-from kafka_dr.topology.model import ConfigSyncSpec
+from kafka_dr.topology.group_keys import ConfigSyncSpec
 from kafka_dr.verbs.resume import resume
 from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.apply_config import apply_config

@@ -16,7 +16,7 @@ from kafka_dr.checks.audit_checks import audit_check, by_policy, flow_began
 from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication.flow import Flow
-from kafka_dr.topology.model import AuditsSpec
+from kafka_dr.topology.group_keys import AuditsSpec
 from kafka_dr.watch_results import KeptResult, WatchOutcome, WatchResultStore
 from support.register_states import a_state
 from support.sentences import assert_sentence
@@ -114,6 +114,8 @@ def checked(root: Path, kind: AuditKind, outcome: WatchOutcome, *, minutes_ago: 
         flow=FLOW,
         source="east",
         target="west",
+        declared=SimpleNamespace(closes=lambda _: True),
+        owns_flow=lambda _: True,
     )
     return audit_check(kind, run)
 

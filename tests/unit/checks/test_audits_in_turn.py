@@ -44,6 +44,7 @@ def chosen(root: Path, *silent: str, state: RegisterState = STATE) -> Flow | Wat
         return state
 
     group = SimpleNamespace(name="orders", clusters=("east", *STANDBYS), topic_patterns=(), copies_named="")
+    group.flow_group = lambda _: group.name
     clients = SimpleNamespace(
         topology=SimpleNamespace(group=lambda _: group),
         clock=ManualClock(),

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_dr.disaster.disaster_rule import ClusterCondition, judge
 from kafka_dr.outcomes import Outcome, Probe
-from kafka_dr.topology.model import DisasterSpec
+from kafka_dr.topology.group_keys import DisasterSpec
 
 OUTCOMES: tuple[Outcome, ...] = ("ok", "failed", "unknown")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.health.health_check import _same_topics
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
+from kafka_dr.replication.flow import Flow
 from support.memory_register import MemoryRegister
 from support.register_states import a_state
 
@@ -46,6 +48,7 @@ class CopiedTopics:
             group=SimpleNamespace(name=STATE.group),
             clock=SimpleNamespace(now=lambda: datetime(2026, 11, 27, tzinfo=UTC)),
             declared=SimpleNamespace(renames_copies=False),
+            flow_between=partial(Flow, STATE.group),
             topic_ids=lambda cluster: self.topics[cluster],
             ids_of_copies=lambda flow: self.topics[flow.target],
             clients=SimpleNamespace(register=self.registers.__getitem__, replicator=lambda _: self),

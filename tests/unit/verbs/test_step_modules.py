@@ -9,14 +9,13 @@ from kafka_dr.verbs.table import VERB_PARTS
 #: Of these the register alone decides whether they may run.
 WITHOUT_CHECK: dict[Verb, set[StepName]] = {
     "planned_failover": {
-        StepName.FENCE_SOURCE,
         StepName.DRAIN,
         StepName.STOP_FLOW,
         StepName.VERIFY,
         StepName.START_REVERSE_FLOW,
         StepName.REPORT,
     },
-    "unplanned_failover": {StepName.FENCE, StepName.VERIFY, StepName.SETTLE, StepName.REPORT},
+    "unplanned_failover": {StepName.VERIFY, StepName.SETTLE, StepName.REPORT},
     "failback": {StepName.REVERSE_FLOW, StepName.CATCH_UP, StepName.REPORT},
     "take_over": {
         StepName.STOP_EXISTING,

@@ -31,7 +31,7 @@ def actions(*observed: ObservedFlow, seed: FlowSeed | None = SEED) -> list[tuple
     flows = {FORWARD: seen(FORWARD, "absent"), REVERSE: seen(REVERSE, "absent")} | {
         each.flow: each for each in observed
     }
-    return [(change.action, change.flow) for change in plan_flows(state(), "west", flows.values(), seed).changes]
+    return [(change.action, change.flow) for change in plan_flows(state(), FORWARD, flows.values(), seed).changes]
 
 
 def test_a_flow_that_runs_from_its_seed_is_left_as_it_is() -> None:
@@ -59,7 +59,7 @@ def test_a_stopped_connector_with_old_offsets_is_seeded_before_it_is_resumed(old
 @pytest.mark.parametrize("old", [None, 1, 2])
 @pytest.mark.parametrize("status", ["running", "failed", "paused", "unassigned"])
 def test_a_connector_that_runs_from_old_offsets_is_stopped_and_left_to_a_person(status: str, old: int | None) -> None:
-    plan = plan_flows(state(), "west", [seen(FORWARD, status, seed=old), seen(REVERSE, "absent")], SEED)
+    plan = plan_flows(state(), FORWARD, [seen(FORWARD, status, seed=old), seen(REVERSE, "absent")], SEED)
     assert [change.action for change in plan.changes] == [FlowAction.STOP]
     assert "check what it copied to west" in plan.problem
 
@@ -67,7 +67,7 @@ def test_a_connector_that_runs_from_old_offsets_is_stopped_and_left_to_a_person(
 @pytest.mark.parametrize("seed", [None, FlowSeed(3, "west", "east", {})])
 @pytest.mark.parametrize("status", ["absent", "stopped", "running"])
 def test_without_a_seed_for_its_direction_nothing_is_created_or_resumed(status: str, seed: FlowSeed | None) -> None:
-    plan = plan_flows(state(), "west", [seen(FORWARD, status, seed=3), seen(REVERSE, "absent")], seed)
+    plan = plan_flows(state(), FORWARD, [seen(FORWARD, status, seed=3), seen(REVERSE, "absent")], seed)
     assert {change.action for change in plan.changes} == {FlowAction.LEAVE}
     assert "neither created nor resumed" in plan.problem
 
@@ -75,7 +75,7 @@ def test_without_a_seed_for_its_direction_nothing_is_created_or_resumed(status: 
 def test_settings_that_differ_are_named_and_updated() -> None:
     plan = plan_flows(
         state(),
-        "west",
+        FORWARD,
         [seen(FORWARD, "running", seed=3, differing=("tasks.max", "topics")), seen(REVERSE, "absent")],
         SEED,
     )
@@ -100,7 +100,7 @@ def test_an_adopted_connector_keeps_its_offsets() -> None:
 def test_an_adopted_connector_that_is_gone_is_not_started_from_zero() -> None:
     plan = plan_flows(
         state(),
-        "west",
+        FORWARD,
         [seen(FORWARD, "absent"), seen(REVERSE, "absent")],
         FlowSeed(1, "east", "west", {}, mode="continue"),
     )
@@ -135,7 +135,7 @@ BACK = FlowSeed(3, "west", "east", {})
 
 def test_both_directions_run_where_copies_have_names_of_their_own() -> None:
     flows = [seen(FORWARD, "running", seed=3), seen(REVERSE, "stopped", seed=3)]
-    plan = plan_flows(state(), "west", flows, SEED, {REVERSE: BACK})
+    plan = plan_flows(state(), FORWARD, flows, SEED, {REVERSE: BACK})
     assert [(each.action, each.flow) for each in plan.changes] == [
         (FlowAction.LEAVE, FORWARD),
         (FlowAction.RESUME, REVERSE),
@@ -145,7 +145,7 @@ def test_both_directions_run_where_copies_have_names_of_their_own() -> None:
 
 def test_a_flow_back_that_started_from_another_seed_is_stopped_and_named() -> None:
     flows = [seen(FORWARD, "running", seed=3), seen(REVERSE, "running", seed=1)]
-    plan = plan_flows(state(), "west", flows, SEED, {REVERSE: BACK})
+    plan = plan_flows(state(), FORWARD, flows, SEED, {REVERSE: BACK})
     assert [(each.action, each.flow) for each in plan.changes][-1] == (FlowAction.STOP, REVERSE)
     assert "started from the seed of epoch 1" in plan.problem
 

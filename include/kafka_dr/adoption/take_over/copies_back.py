@@ -17,7 +17,7 @@ _MOST_NAMED = 3
 
 def no_copies_back(run: Run) -> Check:
     """Return whether no copy on the active cluster holds a record."""
-    back = run.flow.reverse
+    back = run.flow_back
     found = holding_records(run, back)
     said = f"{back.target} holds no record that was copied from {back.source}"
     if found:
@@ -33,7 +33,7 @@ def no_copies_back(run: Run) -> Check:
 
 def nobody_copies_back(run: Run) -> Check:
     """Return whether nobody may write to these copies but this project, and those that the take over denies."""
-    name, back, group = "writers_of_copies_back", run.flow.reverse, run.group
+    name, back, group = "writers_of_copies_back", run.flow_back, run.group
     topics = [*group.literal_topics, *group.topic_prefixes, *run.topic_names(back.source)]
     copies = {*group.copies_of(topics, back.target)}
     authorizer = authorizer_of(run, back.target, run.read_cache.acls(back.target))

@@ -21,7 +21,7 @@ from kafka_dr.waiting import wait_until
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     said = f"journal where the flow begins, create {run.flow.name} stopped, give it these positions, and start it"
-    back = f"journal that {run.flow.reverse.name} begins at the start; dr_flows starts it when the group is adopted"
+    back = f"journal that {run.flow_back.name} begins at the start; dr_flows starts it when the group is adopted"
     return (said,) if run.opens_copy else (said, back)
 
 

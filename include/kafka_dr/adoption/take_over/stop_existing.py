@@ -71,7 +71,7 @@ def act(run: Run) -> Mapping[str, Any]:
         context.existing.stop(seconds)
     run.look_for_topics(run.source, run.target)
     group, target = run.group, run.target
-    applications, probe, changes = plan.standby_in_order(group)
+    applications, probe, changes = plan.standby_in_order(group.on(target))
     applications |= plan.apart(group, target) | plan.existing_fence(group, target)
     # The probe is denied last: a leader that refuses it applies the DENYs before it, too.
     fence = (applications, probe, changes | plan.existing_change_fence(group, target))
@@ -86,7 +86,9 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """Every leader refuses writes, the DENYs are there, nothing is written, and what can be asked is stopped."""
     group, led = run.group, run.led_with_copies(run.target)
-    wanted = plan.standby(group) | plan.apart(group, run.target) | plan.existing_denies(group, run.target)
+    wanted = (
+        plan.standby(group.on(run.target)) | plan.apart(group, run.target) | plan.existing_denies(group, run.target)
+    )
     present = run.denies_present(run.target, wanted)
     refused = run.writes_refused(run.target, led=led) if led else present
     return (
@@ -100,7 +102,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def _at_source(run: Run) -> frozenset[Acl]:
     """Return the DENYs of the cluster that stays active: no flow writes where applications do."""
-    return plan.flow_fence(run.group) | plan.apart(run.group, run.source)
+    return plan.flow_fence(run.group.on(run.source)) | plan.apart(run.group, run.source)
 
 
 def _apart(run: Run) -> tuple[Check, ...]:

@@ -29,7 +29,8 @@ def release_checks(context: ReleaseContext) -> tuple[Check, ...]:
     first = tuple(asked(name, partial(ask, context)) for name, ask in _FIRST)
     if worst(first) != "ok":
         return first
-    return first + tuple(asked(name, partial(ask, context)) for name, ask in _QUESTIONS)
+    questions = _QUESTIONS if context.run.declared.member_of is None else (*_QUESTIONS, _OF_MEMBERS)
+    return first + tuple(asked(name, partial(ask, context)) for name, ask in questions)
 
 
 def _of_leaving(context: ReleaseContext) -> tuple[Check, ...]:
@@ -57,6 +58,19 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
     status = context.existing.status()
     said = "; ".join(wrong) or f"{context.existing.described}: {status}"
     return Check.that(name, not wrong, said)
+
+
+def _copies_stay_closed(context: ReleaseContext) -> Check:
+    """Return whether somebody keeps applications from writing to copies on a member after its group is released."""
+    name, member_of = "copies_stay_closed", context.run.declared.member_of
+    if member_of is None:
+        return Check(name, "ok", "the group is alone with its copies")
+    others = ", ".join(group for group in member_of.groups.values() if group != context.run.declared.name)
+    said = (
+        f"nobody keeps applications from writing to copies on {member_of.member} after the release. If other members "
+        f"stay together, stop the flows to {member_of.member} and take it out of the block, or release {others}, too"
+    )
+    return Check(name, "warning", said)
 
 
 def all_topics_are_copied(context: ReleaseContext) -> Check:
@@ -94,3 +108,4 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("former_replication_is_still", _former_replication_is_still),
     ("evidence_can_be_signed", lambda c: evidence_can_be_signed(c.run.clients)),
 )
+_OF_MEMBERS: tuple[str, Question] = ("copies_stay_closed", _copies_stay_closed)

@@ -64,7 +64,7 @@ class ReleaseContext:
 
         The one from the standby may not exist yet: ``dr_flows`` makes it after the adoption.
         """
-        forth, back = self.run.flow, self.run.flow.reverse
+        forth, back = self.run.flow, self.run.flow_back
         if self.run.opens_copy or self.run.clients.replicator(back).status().state == "absent":
             return (forth,)
         return forth, back

@@ -246,7 +246,8 @@ def settled(run: Run) -> Sequence[Check]:
     found = _most_hold(run, state, leaving)
     if context.is_off or state is None:
         return (found,)
-    ours = plan.standby(run.group) | plan.flow_fence(run.group)
+    group = run.group.on(leaving)
+    ours = plan.standby(group) | plan.flow_fence(group)
     still = wait_until(
         lambda: ours & run.rules_in_force(leaving), lambda rules: not rules, clock=run.clock, seconds=PROOF_SECONDS
     )

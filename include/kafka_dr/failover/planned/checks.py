@@ -53,6 +53,7 @@ from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
 from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication.moving import data_ends, flow_moves
+from kafka_dr.runs import members
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import evidence_can_be_signed
 from kafka_dr.runs.uncopyable_records import why_it_stops
@@ -88,6 +89,9 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     left = ((left_clusters.NAME, left_clusters.left_clusters_refuse),) if run.record().roles.given_up else ()
     if run.declared.renames_copies:
         left = (*left, (both_names.NAME, both_names.groups_read_both_names))
+    if run.declared.member_of is not None:
+        left = (*left, (members.TARGET_SERVES, members.target_serves), (members.NO_GUESTS, members.no_guests))
+        left = (*left, (both_names.UNION, both_names.union_groups_see_all))
     rounds = ((*_QUESTIONS, *left), (preview,)) if closely else ((*_QUESTIONS, *left, preview),)
     for questions in rounds:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
@@ -127,6 +131,8 @@ def _source_can_be_fenced(run: Run) -> Check:
 
     Asking appends no record. A source with too few in-sync replicas accepts no writes, but may be fenced all the same.
     """
+    if not run.declared.closes(run.source):
+        return Check("source_can_be_fenced", "ok", run.stays_open(run.source))
     return run.writes_authorized(run.source).named("source_can_be_fenced")
 
 
@@ -152,9 +158,9 @@ def _target_can_be_opened(run: Run) -> Check:
     source_acls, target_acls = parallel.at_once(
         partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target)
     )
-    fence = found_in(target_acls, plan.standby(run.group))
+    fence = found_in(target_acls, plan.standby(run.group.on(run.target)))
     added = run.clients.register(run.target).added_acls(run.group.name, run.target)
-    foreign = found_in(target_acls, plan.work_denies(run.group)) - added.current
+    foreign = found_in(target_acls, plan.work_denies(run.group.on(run.target))) - added.current
     if foreign:
         return foreign_denies_remain(run, foreign)
     topics = run.read_cache.topics(run.target)

@@ -114,7 +114,7 @@ def _looking(run: Run) -> BackgroundCall[GroupLayout]:
 
 def deny_changes(run: Run) -> None:
     """Add the change fence. This runs while longer work is done, and writes are already refused."""
-    run.changes_at_source(run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group))
+    run.changes_at_source(run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group.on(run.source)))
 
 
 def journal_frozen(
@@ -186,6 +186,8 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _source_is_still(run: Run, ends: Mapping[TopicPartition, int]) -> Check:
+    if not run.declared.closes(run.source):
+        return Check("source_is_still", "ok", run.stays_open(run.source))
     return ends_unchanged(
         "source_is_still",
         ends,
@@ -301,7 +303,7 @@ def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -
 
 def _deny_reads(run: Run) -> None:
     changes = run.changes_at_source(run.guard(Phase.SWITCHING))
-    changes.add(run.closed(plan.group_freeze(run.group)), plan.probe_freeze(run.group))
+    changes.add(run.closed(plan.group_freeze(run.group.on(run.source))), plan.probe_freeze(run.group.on(run.source)))
 
 
 def _frozen_offsets(run: Run) -> dict[str, dict[TopicPartition, int]]:

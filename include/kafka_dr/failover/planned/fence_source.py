@@ -17,11 +17,19 @@ from kafka_dr.named_rows import positions_to_json, rows_of
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import Committed
 from kafka_dr.register import Phase
+from kafka_dr.runs import members
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
 
 #: Groups and the records that they had not read when writes were refused, for :func:`~kafka_dr.named_rows.rows_of`.
 GROUPS_LEFT = {"named": "group", "holding": "records"}
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Where members serve together, the target must still serve, and nobody else may use the source."""
+    if run.declared.member_of is None or run.request.dry_run:
+        return ()
+    return members.target_serves_after_claim(run), members.no_guests(run)
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -41,14 +49,15 @@ def act(run: Run) -> Mapping[str, Any]:
     _journal_beginning(run)
     changes = run.changes_at_source(guard)
     # Each change of rules that are kept elsewhere takes seconds of outage, so these come with the first one.
-    early = () if run.access_rules(run.source).is_direct else (plan.change_fence(run.group),)
-    changes.add(plan.write_fence(run.group), plan.probe_fence(run.group), *early)
+    source = run.group.on(run.source)
+    early = () if run.access_rules(run.source).is_direct else (plan.change_fence(source),)
+    changes.add(plan.write_fence(source), plan.probe_fence(source), *early)
     if run.look_for_topics(run.source):
         # A topic that a pattern matches was created meanwhile. One that comes later ends the run in open_target.
-        changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
+        changes.add(plan.write_fence(source), plan.probe_fence(source))
     fenced_at = run.clock.now()
 
-    partitions = run.partitions(run.source)
+    partitions = members.to_be_copied(run)
     ended = _end_transactions(run, {partition.topic for partition in partitions}, changes, guard)
     ends, (seen_at, committed) = parallel.at_once(
         lambda: stable_ends(run, run.source, partitions, seconds=run.group.timing.step_deadline_seconds),
@@ -87,10 +96,12 @@ def records_left(offsets: Committed, ends: Mapping[TopicPartition, int]) -> dict
 
 def _end_transactions(run: Run, topics: Collection[str], changes: AclChanges, guard: RegisterGuard) -> list[str]:
     """Wait for open transactions, deny their transactional ids, end those still open; return the ids of the ended."""
+    if not topics:
+        return []
     source, owns = run.operator(run.source), run.group.owns_transactional_id
     grace = run.group.timing.transaction_grace_seconds
     open_transactions.wait_until_ended(source, topics, owns=owns, clock=run.clock, grace_seconds=grace)
-    changes.add(run.closed(plan.transaction_fence(run.group)))
+    changes.add(run.closed(plan.transaction_fence(run.group.on(run.source))))
     ids = [transaction.transactional_id for transaction in open_transactions.touching(source, topics, owns=owns)]
     if ids:
         guard.require()
@@ -126,11 +137,15 @@ def _journal_beginning(run: Run) -> None:
 def prove(run: Run) -> Sequence[Check]:
     """Every leader refuses writes, the DENYs can be read back, and every partition with data is replicated."""
     led = run.led(run.source)
-    wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
+    wanted = (
+        plan.write_fence(run.group.on(run.source))
+        | plan.transaction_fence(run.group.on(run.source))
+        | plan.probe_fence(run.group.on(run.source))
+    )
     return parallel.at_once(
         lambda: run.writes_refused(run.source, led=led),
         lambda: run.denies_present(run.source, wanted),
-        lambda: _all_replicated(run, led),
+        lambda: _all_replicated(run, members.to_be_copied(run)),
     )
 
 

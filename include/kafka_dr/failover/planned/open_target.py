@@ -49,6 +49,9 @@ def check(run: Run) -> Sequence[Check]:
 
 def _source_is_shut(run: Run) -> tuple[Check, Check]:
     """Return whether the source's log ends are those of the drain, and whether it refuses writes."""
+    if not run.declared.closes(run.source):
+        said = run.stays_open(run.source)
+        return Check("source_is_still", "ok", said), Check("source_refuses", "ok", said)
     led = run.led(run.source)
     now, refused = parallel.at_once(
         lambda: run.operator(run.source).topics.high_watermarks(led), lambda: run.writes_refused(run.source, led=led)
@@ -133,13 +136,13 @@ def lift_fence(run: Run) -> datetime:
     changes = run.acl_changes(run.target, run.guard(Phase.HANDED_OVER))
     # What was fenced here by another process since this one began has to be lifted, too.
     run.look_for_topics(run.target)
-    if foreign := changes.foreign(plan.work_denies(run.group)):
+    if foreign := changes.foreign(plan.work_denies(run.group.on(run.target))):
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
         raise Refused(
             f"{run.target} holds DENYs that this project did not add and does not lift: {shown}. Remove them, then run "
             "the step again"
         )
-    changes.lift(plan.work_denies(run.group))
+    changes.lift(plan.work_denies(run.group.on(run.target)))
     return _opened_at(run)
 
 
@@ -149,7 +152,7 @@ def allow_changes(run: Run) -> None:
     It is done after the route is set: there may be thousands of DENYs, which takes seconds, and applications can work
     without it.
     """
-    run.acl_changes(run.target, run.guard(Phase.HANDED_OVER)).lift(plan.change_fence(run.group))
+    run.acl_changes(run.target, run.guard(Phase.HANDED_OVER)).lift(plan.change_fence(run.group.on(run.target)))
 
 
 def _opened_at(run: Run) -> datetime:

@@ -36,7 +36,7 @@ def intent(run: Run) -> Sequence[str]:
         return (f"settle the register: stable, active on {run.target}; both flows continue",)
     return (
         f"see that {run.flow.name} has stopped",
-        f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.name} at "
+        f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow_back.name} at "
         f"the journaled log ends of {run.target}",
         f"settle the register: stable, active on {run.target}",
     )
@@ -58,7 +58,7 @@ def act(run: Run) -> Mapping[str, Any]:
 def _reverse(run: Run, state: RegisterState) -> dict[str, Any]:
     """Start the flow from the new active cluster and stop those from the old one; return where it begins."""
     new_ends, old_ends = (positions_from_json(run.fact(name)["ends"]) for name in ("target_ends", "source_ends"))
-    seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
+    seed = seed_of(run, run.flow_back, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
     pending, _ = parallel.at_once(
         lambda: _not_stopped(run) or try_reverse_flow(run, state), lambda: _stop_further_flows(run, state)
@@ -87,7 +87,7 @@ def prove(run: Run) -> Sequence[Check]:
     settled_with = (register_settled(run, Phase.STABLE), replicator_refused(run))
     try:
         refused = run.writes_refused(run.source)
-        status = run.clients.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
+        status = run.clients.replicator(run.flow_back).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         # The group is settled all the same: the old cluster may be lost for good. The facts call the flow pending.
         return (
@@ -95,10 +95,10 @@ def prove(run: Run) -> Sequence[Check]:
             Check(
                 "reverse_flow",
                 "excused",
-                f"{run.flow.reverse.name} is pending, and dr_flows starts it later: {error}",
+                f"{run.flow_back.name} is pending, and dr_flows starts it later: {error}",
             ),
         )
-    said = f"{run.flow.reverse.name} has {status.tasks} tasks and is {status}"
+    said = f"{run.flow_back.name} has {status.tasks} tasks and is {status}"
     return (
         *settled_with,
         refused.named("old_cluster_refuses"),
@@ -120,7 +120,7 @@ def try_reverse_flow(run: Run, state: RegisterState) -> str:
     try:
         begin(
             run,
-            run.flow.reverse,
+            run.flow_back,
             lambda: positions_from_json(run.fact("target_ends")["ends"]),
             epoch=state.epoch,
             guard=run.guard(state.phase),

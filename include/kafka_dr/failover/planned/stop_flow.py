@@ -40,11 +40,18 @@ def act(run: Run) -> Mapping[str, Any]:
     ids = _fence_flow(run) if run.opens_copy else ()
     target, partitions = run.operator(run.target), run.led_with_copies(run.target)
     ends, starts = parallel.at_once(
-        lambda: stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds),
+        lambda: _ends(run, partitions),
         lambda: target.topics.log_starts(partitions),
     )
     run.write_fact("target_ends", {"ends": positions_to_json(ends), "starts": positions_to_json(starts)})
     return {"target_ends": positions_to_json(ends), "transactional_ids": list(ids)}
+
+
+def _ends(run: Run, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    """Return the log ends of the target; where others write there, their transactions are not waited for."""
+    if not run.declared.closes(run.target):
+        return run.operator(run.target).topics.high_watermarks(partitions)
+    return stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds)
 
 
 def _fence_flow(run: Run) -> tuple[str, ...]:
@@ -55,7 +62,8 @@ def _fence_flow(run: Run) -> tuple[str, ...]:
     guard.require()
     # The ACLs fence the flow. The request to stop takes longer, and need not be waited for first.
     parallel.at_once(
-        lambda: ask_to_stop(run), lambda: run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
+        lambda: ask_to_stop(run),
+        lambda: run.acl_changes(run.target, guard).add(plan.flow_fence(run.group.on(run.target))),
     )
     guard.require()
     ids = replicator.transactional_ids()
@@ -88,6 +96,13 @@ def closed_to_replication(run: Run, topic: str) -> bool:
     return original is not None and run.group.owns_topic(original)
 
 
+def _is_copy_of_source(run: Run, partition: TopicPartition) -> bool:
+    """Return whether a partition of the target is a copy of what this run has closed."""
+    naming = run.group.naming(run.source, run.target) if run.declared.closes(run.source) else None
+    original = naming.original_of(partition.topic) if naming is not None else None
+    return original is not None and run.group.owns_topic(original)
+
+
 def target_is_shut(run: Run) -> tuple[Check, Check]:
     """Return whether the target refuses the replicator, and whether its log has not moved since the flow was fenced."""
     led = run.led_with_copies(run.target)
@@ -106,6 +121,10 @@ def replicator_refused(run: Run, led: Led | None = None) -> Check:
 def _target_is_still(run: Run, partitions: Collection[TopicPartition]) -> Check:
     """Return whether the target's log ends have not moved since the flow was fenced."""
     journaled = positions_from_json(run.fact("target_ends")["ends"])
+    if not run.declared.closes(run.target):
+        # What others write there, and its copies of others, has nothing to do with this run.
+        journaled = {p: end for p, end in journaled.items() if _is_copy_of_source(run, p)}
+        partitions = [p for p in partitions if _is_copy_of_source(run, p)]
     now = run.operator(run.target).topics.high_watermarks(partitions)
     return ends_unchanged(
         "target_is_still",

@@ -51,7 +51,9 @@ def _fence_new_topics(run: Run) -> dict[str, list[str]]:
         return {}
     try:
         run.look_for_topics(run.source)
-        added = run.acl_changes(run.source, run.guard(run.record().phase)).add(*plan.standby_in_order(run.group))
+        added = run.acl_changes(run.source, run.guard(run.record().phase)).add(
+            *plan.standby_in_order(run.group.on(run.source))
+        )
     except Unanswered:
         # Its fence was proven. If it answers again, dr_health fences what is missing.
         return {}

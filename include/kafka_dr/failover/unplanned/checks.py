@@ -35,7 +35,7 @@ from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import PASSING, Check
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.runs import background
+from kafka_dr.runs import background, members
 from kafka_dr.runs.request import MOVES
 from kafka_dr.runs.run import Run
 
@@ -79,6 +79,9 @@ def target_checks(run: Run) -> tuple[Check, ...]:
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
     if run.record().has_several:
         questions["registers_answer"] = lambda: registers_answer(run)
+    if run.declared.member_of is not None:
+        questions[members.TARGET_SERVES] = lambda: members.target_serves(run)
+        questions[members.NO_GUESTS] = lambda: members.guests_are_left(run)
     if run.declared.topic_patterns:
         # Of topics that only the source has, nothing can be asked.
         questions[pattern_topics.NAME] = lambda: pattern_topics.topics_of_patterns(run, (run.target,))[0]
@@ -202,7 +205,7 @@ def _same_topics_on_target(run: Run) -> Check:
 
 
 def _target_can_be_opened(run: Run) -> Check:
-    denies = found_in(run.rules_in_force(run.target), plan.work_denies(run.group))
+    denies = found_in(run.rules_in_force(run.target), plan.work_denies(run.group.on(run.target)))
     foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target).current
     if not foreign:
         return Check(

@@ -20,7 +20,6 @@ from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.named_rows import positions_to_json
 from kafka_dr.positions import OffsetRange
 from kafka_dr.register import Phase
-from kafka_dr.replication.flow import Flow
 from kafka_dr.rescue.copy_reached import CopyReached, Offsets
 from kafka_dr.rescue.fetch_ledger import Ledger, transactional_id
 from kafka_dr.runs.background import BackgroundCall, Silent
@@ -98,7 +97,7 @@ def _fenced(run: Run, name: str) -> Donor:
     """
     run.clients.require_declared(name)
     operator, guard = run.operator(name), run.guard(Phase.SWITCHING)
-    replicator = run.clients.replicator(Flow(run.group.name, run.source, name))
+    replicator = run.clients.replicator(run.flow_between(run.source, name))
     guard.require()
     BackgroundCall(f"the request to stop {replicator.flow.name}", replicator.stop)
     changes = run.acl_changes(name, guard)

@@ -29,12 +29,20 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.rescue.copy_reached import UNVERIFIED, CopyReached
 from kafka_dr.rescue.fetch_ledger import transactional_id
+from kafka_dr.runs import members
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.run import Run
 
 #: How long the target may take to end the flow's transactions, and to say what was copied, in seconds.
 _STABLE_SECONDS = 8.0
 _COPIED_SECONDS = 4.0
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Where members serve together, the target must still serve."""
+    if run.declared.member_of is None or run.request.dry_run:
+        return ()
+    return (members.target_serves_after_claim(run),)
 
 
 def intent(run: Run) -> Sequence[str]:

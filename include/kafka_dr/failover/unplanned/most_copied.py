@@ -30,7 +30,7 @@ _MOST_NAMED = 3
 
 def copied_to(context: GroupContext, state: RegisterState) -> dict[str, Copied | KafkaDrError]:
     """Return how far each copy has come in the log of the active cluster, or why that is not known, by standby."""
-    flows = {name: Flow(state.group, state.active, name) for name in state.roles.copies}
+    flows = {name: context.flow_between(state.active, name) for name in state.roles.copies}
     asked = {name: partial(_owned, context, flow) for name, flow in flows.items()}
     return background.answers_within(asked, seconds=_SECONDS)
 

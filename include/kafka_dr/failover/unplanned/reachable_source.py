@@ -183,7 +183,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
 
     def fence() -> Check:
         run.look_for_topics(run.source)
-        *shut, _ = plan.standby_in_order(run.group)
+        *shut, _ = plan.standby_in_order(run.group.on(run.source))
         run.changes_at_source(guard).add(*shut)
         end_transactions(run, run.source, guard, all_of_them=True)
         refused, declared = parallel.at_once(
@@ -198,7 +198,10 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     if late.outcome == "ok":
         # If this fails, dr_health adds the missing DENYs.
         with suppress(KafkaDrError):
-            changes, seconds = plan.change_fence(run.group), FENCE_SECONDS + run.rules_need_seconds(run.source)
+            changes, seconds = (
+                plan.change_fence(run.group.on(run.source)),
+                FENCE_SECONDS + run.rules_need_seconds(run.source),
+            )
             BackgroundCall(run.source, lambda: run.changes_at_source(guard).add(changes)).within(seconds)
     return late
 

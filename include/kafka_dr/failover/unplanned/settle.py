@@ -138,7 +138,7 @@ def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
     """Return the seed of the flow to the source; if the source's log ends are unknown, a failback finds them."""
     new_ends = positions_from_json(run.fact("target_ends")["ends"])
     old_ends = {} if held else positions_from_json(run.journal.get("drained", {}).get("source_ends", ()))
-    seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends)
+    seed = seed_of(run, run.flow_back, epoch=state.epoch, on_source=new_ends, on_target=old_ends)
     return replace(seed, held=held).to_json()
 
 

@@ -1,0 +1,124 @@
+"""What members that take writes together have to know of each other: who serves, and whose clients are where.
+
+Each member's clients have a record of their own. So a run writes its claim first, and then reads the records of the
+others: of two runs that close each other's target, at least one sees the other one. A run whose target is left is
+rolled back. Of two that see each other, the one of the member that is declared first waits for that, and continues.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.outcomes import Check
+from kafka_dr.register import RegisterState, highest
+from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.run import Run
+from kafka_dr.waiting import wait_until
+
+TARGET_SERVES = "target_serves"
+NO_GUESTS = "no_guests"
+#: How long the first declared of two members that are left for each other waits until the other run has gone back.
+_YIELD_SECONDS = 20.0
+
+
+def to_be_copied(run: Run) -> tuple[TopicPartition, ...]:
+    """Return the partitions of the source of which the target needs every record: all that the fence covers."""
+    return run.partitions(run.source) if run.declared.closes(run.source) else ()
+
+
+def target_serves(run: Run) -> Check:
+    """Return whether the target takes the writes of applications when this run lets its clients in there."""
+    member_of, target = run.declared.member_of, run.target
+    if member_of is None or run.declared.closes(target):
+        return Check(TARGET_SERVES, "ok", f"this run itself opens {target}")
+    state = _record(run, member_of.groups[target])
+    if isinstance(state, KafkaDrError):
+        return Check(TARGET_SERVES, "unknown", f"whether {target} serves its own clients is not known: {state}")
+    if state is None or not state.is_adopted:
+        said = f"{member_of.groups[target]} is not adopted: adopt it with dr_adopt first"
+        return Check(TARGET_SERVES, "failed", said)
+    if state.active != target:
+        said = f"the clients of {target} are on {state.active}, so {target} is closed: move them back first"
+        return Check(TARGET_SERVES, "failed", said)
+    if _moves(state):
+        said = f"run {state.run} is about to move the clients of {target}, and would close it: let it end first"
+        return Check(TARGET_SERVES, "failed", said)
+    return Check(TARGET_SERVES, "ok", f"{target} serves its own clients")
+
+
+def target_serves_after_claim(run: Run) -> Check:
+    """Return the same right after the claim; of two runs that leave for each other's member, one waits."""
+    member_of = run.declared.member_of
+    if member_of is None or run.declared.closes(run.target):
+        return target_serves(run)
+    order = list(member_of.groups)
+    is_first = order.index(member_of.member) < order.index(run.target)
+    seconds = _YIELD_SECONDS if is_first else 0.0
+    return wait_until(
+        partial(target_serves, run), lambda found: found.outcome == "ok", clock=run.clock, seconds=seconds
+    )
+
+
+def no_guests(run: Run) -> Check:
+    """Return whether nobody but its own clients uses a member that this run is going to close."""
+    guests = guests_on(run, run.source)
+    if isinstance(guests, KafkaDrError):
+        return Check(NO_GUESTS, "unknown", f"whether other members' clients are on {run.source} is not known: {guests}")
+    if guests:
+        said = f"{run.source} also serves {' and '.join(guests)}, whose clients would be refused: move them first"
+        return Check(NO_GUESTS, "failed", said)
+    return Check(NO_GUESTS, "ok", f"no other member's clients are on {run.source}")
+
+
+def guests_are_left(run: Run) -> Check:
+    """Return the same for an unplanned failover, which does not wait for other clients."""
+    found = no_guests(run)
+    return found if found.outcome == "ok" else replace(found, outcome="warning")
+
+
+def configured_like(context: GroupContext, state: RegisterState) -> str:
+    """Return whose configuration is the model if it is not that of this group's active cluster; else nothing.
+
+    Each member would otherwise be made like each other one.
+    """
+    member_of = context.declared.member_of
+    if member_of is None or (member_of.is_first and state.active == member_of.member):
+        return ""
+    first, group = next(iter(member_of.groups.items()))
+    return f"the members are configured like {first}, by the changes that are planned for {group}"
+
+
+def guests_on(context: GroupContext, cluster: str) -> list[str] | KafkaDrError:
+    """Return the groups of other clients that are, or soon will be, on a member whose topics this group closes."""
+    member_of = context.declared.member_of
+    if member_of is None or not context.declared.closes(cluster):
+        return []
+    found = {name: _record(context, name) for name in member_of.groups.values() if name != context.declared.name}
+    unknown = [state for state in found.values() if isinstance(state, KafkaDrError)]
+    guests = [name for name, state in sorted(found.items()) if _uses(state, cluster)]
+    return guests or (unknown[0] if unknown else [])
+
+
+def _uses(state: RegisterState | KafkaDrError | None, cluster: str) -> bool:
+    """Return whether clients are on a cluster, or a run is about to move them there."""
+    if not isinstance(state, RegisterState) or not state.is_adopted:
+        return False
+    return state.active == cluster or (_moves(state) and state.moved_with == cluster)
+
+
+def _moves(state: RegisterState) -> bool:
+    """Return whether a run holds the group to move it."""
+    return state.is_held and not state.is_failing_back
+
+
+def _record(context: GroupContext, group: str) -> RegisterState | KafkaDrError | None:
+    """Return the newest record of another group, of the registers that answer."""
+    try:
+        found = context.each_cluster(lambda cluster: context.clients.register(cluster).read(group))
+        known = {name: answer for name, answer in found.items() if not isinstance(answer, KafkaDrError)}
+        return highest(known) if known else next(each for each in found.values() if isinstance(each, KafkaDrError))
+    except KafkaDrError as error:
+        return error

@@ -1,0 +1,165 @@
+"""Clusters that take writes to the same topics together, and the protection groups of their clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from kafka_dr.clusters import Acl, PatternType, TopicPartition
+from kafka_dr.health.health_check import check_health
+from kafka_dr.naming import DefaultNaming
+from kafka_dr.topology.active_active import ActiveActiveSpec, MemberSpec, groups_of, memberships
+from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
+from kafka_dr.topology.model import ProtectionGroup, Topology
+from lab import rights
+from lab.api import Lab
+from support.named_group import NamedGroup
+from support.protection import Protection
+from support.waiting import eventually
+
+_APPLICATION_PREFIXES = {"orders.": ("{}.", "{}-"), "orders-": ("{}-",), "billing-": ("{}-",)}
+
+
+class MemberProtection(Protection):
+    """The clients of one member. Its name is that of the block and that of the member."""
+
+    union: tuple[str, ...] = ()
+
+    @property
+    def block(self) -> str:
+        return self.name.rpartition("-")[0]
+
+    @property
+    def topic(self) -> str:
+        return f"{self.block}.payments"
+
+    @property
+    def topic_prefix(self) -> str:
+        return f"{self.block}."
+
+    @property
+    def topology(self) -> Topology:
+        declared = super().topology
+        base = declared.protection_groups[self.name]
+        keys = {key: getattr(base, key) for key in GroupKeys.model_fields if key in base.model_fields_set}
+        keys |= {
+            "topics": (),
+            "topic_prefixes": (self.topic_prefix,),
+            "transactional_id_prefixes": (f"{self.block}-",),
+            "flow": base.flow.model_copy(update={"naming": "default"}),
+        }
+        keys["union"] = self.union
+        members = {name: MemberSpec(route=self._route(base.route, name)) for name in self.lab.settings.names}
+        block = ActiveActiveSpec(**keys, members=members)
+        dumped, found = block.model_dump(exclude_unset=True), memberships(self.block, block)
+        groups = {
+            name: ProtectionGroup.model_validate({**keys, "name": name}).as_member(found[name])
+            for name, keys, _ in groups_of(self.block, dumped)
+        }
+        return declared.model_copy(update={"protection_groups": groups, "active_active": {self.block: block}})
+
+    def _route(self, route: RouteSpec, member: str) -> RouteSpec:
+        return route.model_copy(update={"path": str(self.folder / "route" / f"{self.block}-{member}.json")})
+
+    def _acls(self, cluster: str) -> Iterable[Acl]:
+        """Return the lab's rights, on topics and on copies of them."""
+        for acl in self.lab.allowed_on(cluster):
+            if acl.pattern is PatternType.PREFIXED and acl.name in _APPLICATION_PREFIXES:
+                for form in _APPLICATION_PREFIXES[acl.name]:
+                    name = form.format(self.block)
+                    yield replace(acl, name=name)
+                    if acl.name == "orders.":
+                        for origin in self.lab.settings.names:
+                            if origin != cluster:
+                                yield replace(acl, name=str(DefaultNaming(origin, cluster).copy_of(name)))
+
+
+class Members(dict[str, NamedGroup]):
+    """The groups of the clients of all members, by member."""
+
+    @classmethod
+    def adopt(cls, lab: Lab, folder: Path) -> Members:
+        block = f"t{uuid4().hex[:8]}"
+        made = cls()
+        for member in lab.settings.names:
+            protection = MemberProtection(lab, folder, name=f"{block}-{member}")
+            if not made:
+                protection.create()
+            made[member] = NamedGroup.adopt_created(protection)
+        eventually(made.have_all_copies, seconds=60)
+        return made
+
+    def have_all_copies(self) -> bool:
+        """Return whether each member has copies of all topics of the others, those of canaries among them."""
+        for cluster, group in self.items():
+            wanted = {
+                str(DefaultNaming(origin, cluster).copy_of(f"{other.name}.dr-canary"))
+                for origin in self
+                for other in self.values()
+                if origin != cluster
+            }
+            with group.protection.cluster(cluster, "admin") as admin:
+                if not wanted <= admin.topics.names():
+                    return False
+        return True
+
+    def read_by_union(self, group: str) -> None:
+        """Declare a consumer group that runs on each member and reads all."""
+        for each in self.values():
+            assert isinstance(each.protection, MemberProtection)
+            each.protection.union = (group,)
+
+    def flows(self) -> None:
+        """Do what ``dr_flows`` does, until all flows copy."""
+        for group in self.values():
+            group.flows()
+
+    def wait_copied(self) -> None:
+        """Wait until each member has what the others have."""
+        for source, group in self.items():
+            for target in self:
+                if target != source:
+                    group.protection.wait_copied(source=source, target=target)
+
+    def log(self, number: int, origin: str, cluster: str) -> TopicPartition:
+        """Return what a cluster holds of a partition of payments of a member."""
+        return next(iter(self.values())).log(number, origin, cluster)
+
+    def check_health(self) -> None:
+        """Let ``dr_health`` look at each group once."""
+        for group in self.values():
+            with group.protection.clients() as clients:
+                check_health(group.name, clients)
+
+    def denies(self, cluster: str) -> frozenset[Acl]:
+        """Return the DENYs about the names of the block there, those of copies among them."""
+        group = self[cluster]
+        block = group.name.rpartition("-")[0]
+        with group.protection.cluster(cluster, "admin") as admin:
+            return frozenset(acl for acl in admin.acls.list() if acl.permission == "DENY" and block in acl.name)
+
+    def values_of(self, cluster: str, topic: str) -> list[bytes | None]:
+        """Return the values that a cluster holds of a topic of payments, or of a copy of it."""
+        group = self[cluster]
+        return group.values(cluster, *(TopicPartition(topic, number) for number in range(2)))
+
+    def refused(self, cluster: str) -> bool:
+        """Return whether a cluster refuses the writes of applications to its own topic."""
+        group = self[cluster]
+        found = {group.refused(cluster, who, group.local(0)) for who in (rights.PROBE, rights.ORDERS_APP)}
+        assert len(found) == 1, found
+        return found.pop()
+
+
+@contextmanager
+def members_of(lab: Lab, folder: Path) -> Iterator[Members]:
+    """Yield adopted members, whose flows are gone at the end."""
+    made = Members.adopt(lab, folder)
+    try:
+        yield made
+    finally:
+        for group in made.values():
+            group.protection.delete_flows()

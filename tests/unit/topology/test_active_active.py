@@ -1,0 +1,119 @@
+"""A block of active-active use is read as protection groups that share topics and flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_dr.clusters.model import ResourceType
+from kafka_dr.fencing import plan
+from kafka_dr.topology.audited import audited_flows
+from kafka_dr.topology.model import Topology
+
+Edit = Callable[..., str]
+Load = Callable[[str], Topology]
+Complain = Callable[[str], tuple[str, ...]]
+
+BLOCK = """\
+active_active:
+  shop:
+    members:
+      east: {route: {kind: file, path: /srv/route/shop-east.json}}
+      west: {route: {kind: file, path: /srv/route/shop-west.json}}
+    flow: {naming: default}
+    topics: [baskets]
+    transactional_ids: [basket-writer]
+    union: [shelves]
+    local: [mails]
+    principals: ["User:shop-app"]
+    operator_principal: User:op
+    probe_principal: User:probe
+    replicator_principal: User:replicator
+    approvers: [alice]
+    objectives: {rpo_seconds: 60, rto_seconds: 300, write_outage_seconds: 10}
+"""
+
+
+_WEST = "west: {route: {kind: file, path: /srv/route/shop-west.json}}"
+
+
+def with_block(edited: Edit, *changes: tuple[str, str]) -> str:
+    text = edited(more=BLOCK)
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def test_each_member_has_a_group_of_its_clients_with_all_topics_and_a_route_of_its_own(
+    edited: Edit, load_text: Load
+) -> None:
+    topology = load_text(with_block(edited))
+    east, west = topology.group("shop-east"), topology.group("shop-west")
+
+    assert (east.clusters, west.clusters) == (("east", "west"), ("west", "east"))
+    assert (east.initial_active, west.initial_active) == ("east", "west")
+    assert east.topics == west.topics == ("baskets", "shop-east.dr-canary", "shop-west.dr-canary")
+    assert east.route != west.route
+    assert east.readers.consumer_groups == ("shelves", "mails")
+    assert east.shares_with(west)
+    assert not east.shares_with(topology.group("orders"))
+
+
+def test_each_flow_and_each_fence_of_topics_belongs_to_the_clients_of_its_source(edited: Edit, load_text: Load) -> None:
+    topology = load_text(with_block(edited))
+    east = topology.group("shop-east")
+
+    flows = {name for name in audited_flows(topology) if name.startswith("shop")}
+    assert flows == {"shop-east.east-to-west", "shop-west.west-to-east"}
+    assert (east.flow_group("east"), east.flow_group("west")) == ("shop-east", "shop-west")
+    kinds = {cluster: {acl.resource for acl in plan.standby(east.on(cluster))} for cluster in east.clusters}
+    assert kinds == {"east": {ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID}, "west": set()}
+    assert {acl.name for acl in plan.copy_flow_fence(east, "east", "west")} >= {"east.baskets"}
+    assert not plan.copy_flow_fence(east, "west", "east")
+    assert plan.apart(east, "east")
+    assert not plan.apart(east, "west")
+
+
+def test_no_two_groups_of_a_block_add_the_same_deny(edited: Edit, load_text: Load) -> None:
+    topology = load_text(with_block(edited))
+
+    for cluster in ("east", "west"):
+        here = [plan.every(topology.group(name), cluster) for name in ("shop-east", "shop-west")]
+        assert all(here)
+        assert not here[0] & here[1], cluster
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "said"),
+    [
+        ("    flow: {naming: default}\n", "", "active_active.shop.flow.naming", "write naming: default"),
+        (
+            "west: {route: {kind: file, path: /srv/route/shop-west.json}}",
+            "",
+            "active_active.shop.members",
+            "two to five",
+        ),
+        ("topics: [baskets]", "topics: [orders.mine]", "active_active.shop.topics[0]", "group 'orders'"),
+        ("local: [mails]", "local: [shelves]", "active_active.shop.local[0]", "already given"),
+        ("shop-west.json", "shop-east.json", "active_active.shop.members.west.route.path", "already given"),
+        ("west: {route", "north: {route", "active_active.shop.members.north", "no cluster 'north'"),
+        ("topics: [baskets]", "topic: [baskets]", "active_active.shop.topic", "topics"),
+        ('["User:shop-app"]', '["User:probe"]', "active_active.shop.principals[0]", "probe_principal"),
+    ],
+)
+def test_what_is_wrong_is_said_once_and_where_it_is_written(
+    edited: Edit, mistakes_in: Complain, old: str, new: str, place: str, said: str
+) -> None:
+    found = mistakes_in(with_block(edited, (old, new)))
+
+    (mistake,) = (each for each in found if place in each)
+    assert said in mistake
+    assert not any("protection_groups.shop" in each for each in found)
+
+
+def test_a_block_and_a_group_have_different_names(edited: Edit, mistakes_in: Complain, second: str) -> None:
+    found = mistakes_in(edited(more=second.replace("  carts:", "  shop-east:") + BLOCK))
+
+    assert any("protection group 'shop-east'" in each for each in found)
