@@ -2,13 +2,13 @@
 
 Each member's clients have a record of their own. So a run writes its claim first, and then reads the records of the
 others: of two runs that close each other's target, at least one sees the other one. A run whose target is left is
-rolled back. Of two that see each other, the one of the member that is declared first waits for that, and continues.
+rolled back. Of those that see each other, the one of the member that is declared first waits for that, and continues.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
@@ -20,7 +20,7 @@ from kafka_dr.waiting import wait_until
 
 TARGET_SERVES = "target_serves"
 NO_GUESTS = "no_guests"
-#: How long the first declared of two members that are left for each other waits until the other run has gone back.
+#: How long the run of the member that is declared first waits until others, which are in its way, were rolled back.
 _YIELD_SECONDS = 20.0
 
 
@@ -49,17 +49,30 @@ def target_serves(run: Run) -> Check:
     return Check(TARGET_SERVES, "ok", f"{target} serves its own clients")
 
 
-def target_serves_after_claim(run: Run) -> Check:
-    """Return the same right after the claim; of two runs that leave for each other's member, one waits."""
-    member_of = run.declared.member_of
-    if member_of is None or run.declared.closes(run.target):
-        return target_serves(run)
-    order = list(member_of.groups)
-    is_first = order.index(member_of.member) < order.index(run.target)
-    seconds = _YIELD_SECONDS if is_first else 0.0
+def may_leave(run: Run, *asked: Callable[[Run], Check]) -> tuple[Check, ...]:
+    """Return the answers right after the claim, where members serve together.
+
+    Of several runs that are in each other's way the one of the member that is declared first waits for the others.
+    """
+    if run.declared.member_of is None or run.request.dry_run:
+        return ()
     return wait_until(
-        partial(target_serves, run), lambda found: found.outcome == "ok", clock=run.clock, seconds=seconds
+        lambda: tuple(ask(run) for ask in asked),
+        lambda found: all(check.passes for check in found),
+        clock=run.clock,
+        seconds=_YIELD_SECONDS if is_first_of_moving(run) else 0.0,
     )
+
+
+def is_first_of_moving(run: Run) -> bool:
+    """Return whether no run moves the clients of a member that is declared before that of this run."""
+    member_of = run.declared.member_of
+    if member_of is None:
+        return True
+    order = list(member_of.groups)
+    earlier = (member_of.groups[member] for member in order[: order.index(member_of.member)])
+    found = (_record(run, group) for group in earlier)
+    return not any(isinstance(state, RegisterState) and _moves(state) for state in found)
 
 
 def no_guests(run: Run) -> Check:

@@ -27,9 +27,7 @@ GROUPS_LEFT = {"named": "group", "holding": "records"}
 
 def check(run: Run) -> Sequence[Check]:
     """Where members serve together, the target must still serve, and nobody else may use the source."""
-    if run.declared.member_of is None or run.request.dry_run:
-        return ()
-    return members.target_serves_after_claim(run), members.no_guests(run)
+    return members.may_leave(run, members.target_serves, members.no_guests)
 
 
 def intent(run: Run) -> Sequence[str]:

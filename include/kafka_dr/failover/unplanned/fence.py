@@ -40,9 +40,7 @@ _COPIED_SECONDS = 4.0
 
 def check(run: Run) -> Sequence[Check]:
     """Where members serve together, the target must still serve."""
-    if run.declared.member_of is None or run.request.dry_run:
-        return ()
-    return (members.target_serves_after_claim(run),)
+    return members.may_leave(run, members.target_serves)
 
 
 def intent(run: Run) -> Sequence[str]:
