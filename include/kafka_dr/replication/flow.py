@@ -40,10 +40,5 @@ class Flow:
         """The name under which people find it where replicators run, and in every sentence about it."""
         return f"dr.{self.group}.{self.source}-to-{self.target}"
 
-    @property
-    def reverse(self) -> Flow:
-        """The same topics, the other way."""
-        return Flow(self.group, source=self.target, target=self.source)
-
     def __str__(self) -> str:
         return f"{self.group}: {self.source} → {self.target}"

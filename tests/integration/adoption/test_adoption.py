@@ -22,6 +22,7 @@ from kafka_dr.clusters.acls import Acls
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.register import KafkaRegister
+from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
@@ -76,7 +77,7 @@ def test_records_that_a_running_flow_copies_between_two_questions_are_not_called
 def test_a_standby_that_is_read_from_or_replicated_to_the_active_cluster_is_not_fenced(
     protection: Protection, clients: Clients
 ) -> None:
-    back = clients.replicator(protection.flow.reverse)
+    back = clients.replicator(Flow(protection.name, "west", "east"))
     with _reading(protection, "west"):
         back.ensure(stopped=False)
         back.wait_running(30)

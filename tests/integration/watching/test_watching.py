@@ -9,6 +9,7 @@ import pytest
 
 from kafka_dr.adoption.adopt import adopt
 from kafka_dr.group_offsets.last_look import FileLookStore
+from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import StepName
 from kafka_dr.watch.canary_check import watch_canary
@@ -131,4 +132,4 @@ def test_after_a_failover_only_the_new_direction_runs(protection: Protection, cl
     assert f"stop {protection.flow.name}" in said(watched)
     assert watched.outcome == "ok", said(watched)
     assert old.status().state == "stopped"
-    assert clients.replicator(protection.flow.reverse).status().state == "running"
+    assert clients.replicator(Flow(protection.name, "west", "east")).status().state == "running"

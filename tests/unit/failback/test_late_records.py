@@ -48,7 +48,7 @@ def returned(
     """Return a failback of east, which had 100 records of P copied and is back."""
     topics = SimpleNamespace(high_watermarks=lambda wanted: {p: ends[p] for p in wanted})
     run = SimpleNamespace(
-        flow_back=FLOW.reverse,
+        flow_back=Flow("orders", "east", "west"),
         source="west",
         target="east",
         group=SimpleNamespace(owns_topic=lambda _: True),

@@ -20,6 +20,7 @@ from support.connect_api import ConnectApi, reached_connect
 from support.pattern_group import pattern_group
 
 FLOW = Flow("orders", "east", "west")
+BACK = Flow("orders", "west", "east")
 NOWHERE = HttpEndpoint("http://127.0.0.1:9")
 
 
@@ -126,7 +127,7 @@ def test_mutual_tls_without_a_login_needs_no_other_secret(topology: Topology) ->
 
 
 def test_the_reverse_flow_reads_what_this_one_writes(topology: Topology) -> None:
-    there, back = config_of(topology), config_of(topology, FLOW.reverse)
+    there, back = config_of(topology), config_of(topology, BACK)
     assert there["source.cluster.bootstrap.servers"] == back["target.cluster.bootstrap.servers"] == "e:1"
     assert there["target.cluster.alias"] == back["source.cluster.alias"] == "west"
 
@@ -200,7 +201,7 @@ def test_a_flow_says_how_it_is_set_up_and_what_differs(
         assert setup is not None
         assert (setup.matched, setup.exactly_once, list(setup.also_changes)) == (frozenset({"eu.b"}), True, keys)
         assert set(flow.differing()) == {"topics", *keys}
-        assert replicator_of(topology, FLOW.reverse, group, connect=connect).setup() is None
+        assert replicator_of(topology, BACK, group, connect=connect).setup() is None
 
 
 @pytest.mark.parametrize("declared", ["identity", "default"])

@@ -15,7 +15,7 @@ from kafka_dr.watch.flow_plan import FlowAction, ObservedFlow, plan_flows
 from support.register_states import a_state
 
 FORWARD = Flow("orders", "east", "west")
-REVERSE = FORWARD.reverse
+REVERSE = Flow("orders", "west", "east")
 SEED = FlowSeed(3, "east", "west", {TopicPartition("orders.payments", 0): 7})
 
 
