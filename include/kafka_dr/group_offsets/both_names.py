@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets.committed_positions import groups_to_move
 from kafka_dr.outcomes import Check
@@ -63,7 +64,8 @@ def union_groups_see_all(run: Run) -> Check:
     if unknown:
         named = ", ".join(first_few(unknown, _MOST_NAMED))
         return Check(UNION, "unknown", f"it is not known what {named} read on {run.target}: try again")
-    return Check(UNION, "ok", f"{len(read)} groups on {run.target} read the records of all members")
+    many = counted(len(read), "group reads", "groups read")
+    return Check(UNION, "ok", f"on {run.target} {many} the records of all members")
 
 
 def _read_on(run: Run, groups: Collection[str], cluster: str) -> tuple[dict[str, Collection[str]], list[str]]:
