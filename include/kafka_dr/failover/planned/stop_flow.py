@@ -49,9 +49,9 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def _ends(run: Run, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
     """Return the log ends of the target; where others write there, their transactions are not waited for."""
-    if not run.declared.closes(run.target):
-        return run.operator(run.target).topics.high_watermarks(partitions)
-    return stable_ends(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds)
+    still = [p for p in partitions if stays_still(run, p)]
+    moving = run.operator(run.target).topics.high_watermarks(set(partitions) - set(still))
+    return {**moving, **stable_ends(run, run.target, still, seconds=run.group.timing.step_deadline_seconds)}
 
 
 def _fence_flow(run: Run) -> tuple[str, ...]:
@@ -96,6 +96,18 @@ def closed_to_replication(run: Run, topic: str) -> bool:
     return original is not None and run.group.owns_topic(original)
 
 
+def stays_still(run: Run, partition: TopicPartition) -> bool:
+    """Return whether nobody writes to a partition of the target until the hand-over.
+
+    Where members serve together, others write there, and what others write elsewhere is copied there.
+    """
+    if run.declared.member_of is None:
+        return True
+    if run.group.owns_topic(partition.topic):
+        return run.declared.closes(run.target)
+    return _is_copy_of_source(run, partition)
+
+
 def _is_copy_of_source(run: Run, partition: TopicPartition) -> bool:
     """Return whether a partition of the target is a copy of what this run has closed."""
     naming = run.group.naming(run.source, run.target) if run.declared.closes(run.source) else None
@@ -121,11 +133,8 @@ def replicator_refused(run: Run, led: Led | None = None) -> Check:
 def _target_is_still(run: Run, partitions: Collection[TopicPartition]) -> Check:
     """Return whether the target's log ends have not moved since the flow was fenced."""
     journaled = positions_from_json(run.fact("target_ends")["ends"])
-    if not run.declared.closes(run.target):
-        # What others write there, and its copies of others, has nothing to do with this run.
-        journaled = {p: end for p, end in journaled.items() if _is_copy_of_source(run, p)}
-        partitions = [p for p in partitions if _is_copy_of_source(run, p)]
-    now = run.operator(run.target).topics.high_watermarks(partitions)
+    journaled = {p: end for p, end in journaled.items() if stays_still(run, p)}
+    now = run.operator(run.target).topics.high_watermarks([p for p in partitions if stays_still(run, p)])
     return ends_unchanged(
         "target_is_still",
         journaled,

@@ -18,7 +18,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.durations import duration
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.fence_source import stable_ends
-from kafka_dr.failover.planned.stop_flow import closed_to_replication, target_is_shut
+from kafka_dr.failover.planned.stop_flow import closed_to_replication, stays_still, target_is_shut
 from kafka_dr.failover.unplanned import donors, fetch, last_known, reachable_source
 from kafka_dr.failover.unplanned.fetch_writing import ledger_of, right_is_gone, take_right_back
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
@@ -111,7 +111,7 @@ def _fence_flow(run: Run) -> list[str]:
         take_right_back(run, changes, run.target)
     guard.require()
     target.transactions.take_over(ids)
-    stable_ends(run, run.target, partitions, seconds=_STABLE_SECONDS)
+    stable_ends(run, run.target, [p for p in partitions if stays_still(run, p)], seconds=_STABLE_SECONDS)
     return sorted(ids)
 
 
