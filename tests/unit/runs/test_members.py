@@ -22,7 +22,7 @@ MEMBERS = ("east", "west", "north")
 GROUPS = {member: f"shop-{member}" for member in MEMBERS}
 
 
-class World:
+class RecordsOfMembers:
     """The records of the clients of all members, and which members refuse writes."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class World:
             )
 
 
-def moving(world: World, member: str, target: str) -> Generator[None, None, bool]:
+def moving(world: RecordsOfMembers, member: str, target: str) -> Generator[None, None, bool]:
     """Claim, look, close the own member, hand over; or be rolled back. Yields between any two of these."""
     state = world.record(member)
     claim: dict[str, Any] = {"run": f"run-{member}", "verb": "planned_failover", "source": member, "target": target}
@@ -118,7 +118,7 @@ def test_in_no_order_a_member_is_closed_that_others_use_and_one_of_two_runs_gets
     moves: tuple[tuple[str, str], ...],
 ) -> None:
     for turns in itertools.product((0, 1), repeat=6):
-        world = World()
+        world = RecordsOfMembers()
         runs = [moving(world, member, target) for member, target in moves]
         ended: dict[int, bool] = {}
         for number in (*turns, *(0, 1) * 8, *(0,) * 20):
@@ -132,14 +132,14 @@ def test_in_no_order_a_member_is_closed_that_others_use_and_one_of_two_runs_gets
 
 
 def test_what_is_not_known_of_the_target_is_not_good() -> None:
-    world = World()
+    world = RecordsOfMembers()
     world.silent = set(MEMBERS)
     assert target_serves(world.run("east", "west")).outcome == "unknown"
     assert no_guests(world.run("east", "west")).outcome == "unknown"
 
 
 def test_a_lost_member_is_left_whoever_else_is_on_it_and_that_is_said() -> None:
-    world = World()
+    world = RecordsOfMembers()
     assert all(moved for moved in _through(moving(world, "east", "west")))
     said = guests_are_left(world.run("west", "north"))
     assert said.outcome == "warning"
