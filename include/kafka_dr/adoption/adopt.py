@@ -271,8 +271,7 @@ def _flows(context: GroupContext, state: RegisterState) -> dict[Flow, str]:
 def _from_standbys(context: GroupContext, state: RegisterState) -> list[Flow]:
     """Return the flows that run from standbys, too, where copies have names of their own."""
     ends = permutations(context.group.clusters, 2) if context.declared.renames_copies else ()
-    flows = [context.flow_between(*each) for each in ends if each[0] != state.active]
-    return [flow for flow in flows if context.owns_flow(flow)]
+    return context.own_flows(each for each in ends if each[0] != state.active)
 
 
 def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:

@@ -123,8 +123,7 @@ def _nothing_comes_from(context: GroupContext, state: RegisterState, standby: st
     """Return whether nothing was copied from a standby that a flow of it would copy again, or may not copy."""
     if not context.declared.renames_copies:
         return (flow_back_is_still(context, state, standby),)
-    flows = [context.flow_between(standby, name) for name in context.group.clusters if name != standby]
-    flows = [flow for flow in flows if context.owns_flow(flow)]
+    flows = context.own_flows((standby, name) for name in context.group.clusters if name != standby)
     problems = {flow: first_flow(context, flow).problem for flow in flows}
     return tuple(
         Check.that("copies_explained", not said, said or f"{flow.target} holds no copy that {flow.name} did not make")

@@ -59,7 +59,7 @@ def examine_cluster(clients: Clients, name: str) -> Iterator[SetUpFinding]:
         yield from asked(name, "workers", _workers, clients, name, groups)
     for group in groups:
         for source in group.clusters:
-            if source != name and group.flow_group(source) == group.name:
+            if source != name and group.owns_flows_from(source):
                 yield from asked(name, "flow", _flow, clients, Flow(group.name, source, name))
 
 

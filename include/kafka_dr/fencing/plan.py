@@ -155,7 +155,7 @@ def copy_flow_fence(group: ProtectionGroup, source: str, target: str) -> frozens
 
     There are none of a flow that belongs to another group.
     """
-    if group.flow_group(source) != group.name:
+    if not group.owns_flows_from(source):
         return frozenset()
     return _denies([group.replicator_principal], AclOperation.WRITE, _copies(group, source, target))
 

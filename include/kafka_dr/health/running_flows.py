@@ -26,8 +26,7 @@ _STOP_SECONDS = 5.0
 
 def check_flows(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> tuple[Check, ...]:
     """Check the flows of both directions, stop those that must not run, and name each that is wrong."""
-    flows = [context.flow_between(*ends) for ends in permutations(context.group.clusters, 2)]
-    flows = [flow for flow in flows if context.owns_flow(flow)]
+    flows = context.own_flows(permutations(context.group.clusters, 2))
 
     def checking(flow: Flow) -> Callable[[], Check]:
         return lambda: _check(context, flow, state, registers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
@@ -96,6 +96,13 @@ class GroupContext:
     def owns_flow(self, flow: Flow) -> bool:
         """Return whether a flow is this group's to start, stop and judge."""
         return flow.group == self.declared.flow_group(flow.source) == self.declared.name
+
+    def own_flows(self, ends: Iterable[tuple[str, str]]) -> list[Flow]:
+        """Return those flows of this group that lead from one cluster to another.
+
+        :param ends: source and target of each
+        """
+        return [flow for each in ends if self.owns_flow(flow := self.flow_between(*each))]
 
     def operator(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the operator sees it."""

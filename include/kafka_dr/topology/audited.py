@@ -78,7 +78,7 @@ class AuditedFlow:
 def flows_of_group(topology: Topology, group: ProtectionGroup) -> Iterator[AuditedFlow]:
     """Yield the flows that a protection group may have, one for each direction."""
     for source, target in permutations(group.clusters, 2):
-        if group.flow_group(source) != group.name:
+        if not group.owns_flows_from(source):
             continue
         yield AuditedFlow(
             group.name,

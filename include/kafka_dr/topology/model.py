@@ -121,6 +121,10 @@ class ProtectionGroup(GroupKeys):
         """Return the name of the group to which the flows from a cluster belong."""
         return self.name if self._member_of is None else self._member_of.groups[source]
 
+    def owns_flows_from(self, source: str) -> bool:
+        """Return whether the flows from a cluster are this group's to start, stop and judge."""
+        return self.flow_group(source) == self.name
+
     def with_matched(self, names: Iterable[str]) -> ProtectionGroup:
         """Return this group with the topics that its patterns match, as they were looked up.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -16,19 +14,12 @@ from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.verbs.roll_back import roll_back
 from kafka_dr.verbs.runner import run_step
-from lab.api import Lab
 from support.dying_process import DyingProcess
-from support.members import Members, members_of
+from support.members import Members
 from support.named_group import NamedGroup
 from support.protection import STEPS_AFTER_APPROVAL
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def members(lab: Lab, tmp_path: Path) -> Iterator[Members]:
-    with members_of(lab, tmp_path) as made:
-        yield made
 
 
 def test_each_step_dies_after_each_change_there_and_back(members: Members) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +11,10 @@ import pytest
 
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
-from lab.api import Lab
 from support.checksum import Auditor
 from support.disaster import Disaster, disaster_is_over
 from support.failback_run import FailbackRun
-from support.members import Members, members_of
+from support.members import Members
 from support.stranding import list_stranded
 from support.switched_group import SwitchedGroup
 
@@ -26,12 +24,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 
 LATE = [f"late{n}".encode() for n in range(20)]
-
-
-@pytest.fixture
-def members(lab: Lab, tmp_path: Path) -> Iterator[Members]:
-    with members_of(lab, tmp_path) as made:
-        yield made
 
 
 def test_its_clients_continue_at_another_member_and_what_it_alone_holds_arrives_late(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -22,9 +20,8 @@ from kafka_dr.verbs.runner import run_step
 from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.config_plan import plan_config
 from lab import rights
-from lab.api import Lab
 from support import outside_view
-from support.members import Members, members_of
+from support.members import Members
 from support.named_group import NamedGroup
 from support.protection import STEPS_AFTER_APPROVAL
 
@@ -34,12 +31,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 NOT_PROVIDED = {
     *("checksum_audit", "lag_audit", "verified_rpo", "tried_lately", "vantages_answer", "airflow_is_elsewhere")
 }
-
-
-@pytest.fixture
-def members(lab: Lab, tmp_path: Path) -> Iterator[Members]:
-    with members_of(lab, tmp_path) as made:
-        yield made
 
 
 def test_the_clients_of_a_member_leave_and_come_back(members: Members) -> None:

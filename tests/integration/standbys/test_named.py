@@ -77,6 +77,19 @@ def wait_copied(group: GroupOfThree) -> None:
         group.protection.wait_copied(source=source, target=target)
 
 
+def returned_and_fenced(group: GroupOfThree, lost: str) -> None:
+    """Let a lost cluster return, and look as ``dr_health`` and ``dr_flows`` do until it is fenced."""
+    group.let_return(lost, seconds=SECONDS)
+
+    def fenced() -> bool:
+        with group.protection.clients() as clients:
+            check_health(group.name, clients)
+        group.flows()
+        return group.roles[lost] == "diverged"
+
+    eventually(fenced, seconds=SECONDS)
+
+
 def test_a_group_moves_round_all_clusters_and_continues_in_each_log_at_the_exact_record(
     group: GroupOfThree, named: NamedGroup
 ) -> None:
@@ -132,15 +145,7 @@ def test_what_a_lost_cluster_holds_alone_reaches_every_other_one_late_and_no_flo
         assert found[f"{name}-{p.partition}"] is not None or not values(named, first)[p]
     named.write(first, numbered("after", 20))
 
-    group.let_return(active, seconds=SECONDS)
-
-    def fenced() -> bool:
-        with protection.clients() as clients:
-            check_health(group.name, clients)
-        group.flows()
-        return group.roles[active] == "diverged"
-
-    eventually(fenced, seconds=SECONDS)
+    returned_and_fenced(group, active)
     group.flows()
     for cluster in (first, second):
         assert named.refused(cluster, rights.REPLICATOR, named.log(0, active, cluster))
@@ -204,15 +209,7 @@ def test_what_a_further_standby_has_more_is_fetched_and_its_cluster_does_not_del
     assert named.refused(second, rights.REPLICATOR, named.log(0, active, second))
     named.write(first, numbered("since", 20))
 
-    group.let_return(active, seconds=SECONDS)
-
-    def fenced() -> bool:
-        with protection.clients() as clients:
-            check_health(group.name, clients)
-        group.flows()
-        return group.roles[active] == "diverged"
-
-    eventually(fenced, seconds=SECONDS)
+    returned_and_fenced(group, active)
     listed = list_stranded(protection, spark, run=group.state.run)
     of_canary = [each["value"] for each in listed.records if each["topic"] != protection.topic]
     assert sorted({*listed.values} - {*of_canary}) == sorted(numbered("alone", 10))

@@ -91,9 +91,7 @@ def closed_to_replication(run: Run, topic: str) -> bool:
     """
     if run.group.owns_topic(topic):
         return True
-    naming = run.group.naming(run.source, run.target) if run.request.verb == "unplanned_failover" else None
-    original = naming.original_of(topic) if naming is not None else None
-    return original is not None and run.group.owns_topic(original)
+    return run.request.verb == "unplanned_failover" and _is_copy_of_source(run, topic)
 
 
 def stays_still(run: Run, partition: TopicPartition) -> bool:
@@ -105,13 +103,13 @@ def stays_still(run: Run, partition: TopicPartition) -> bool:
         return True
     if run.group.owns_topic(partition.topic):
         return run.declared.closes(run.target)
-    return _is_copy_of_source(run, partition)
+    return run.declared.closes(run.source) and _is_copy_of_source(run, partition.topic)
 
 
-def _is_copy_of_source(run: Run, partition: TopicPartition) -> bool:
-    """Return whether a partition of the target is a copy of what this run has closed."""
-    naming = run.group.naming(run.source, run.target) if run.declared.closes(run.source) else None
-    original = naming.original_of(partition.topic) if naming is not None else None
+def _is_copy_of_source(run: Run, topic: str) -> bool:
+    """Return whether a topic of the target is a copy, under another name, of one of the source."""
+    naming = run.group.naming(run.source, run.target)
+    original = naming.original_of(topic) if naming is not None else None
     return original is not None and run.group.owns_topic(original)
 
 
