@@ -62,8 +62,7 @@ def _move(facts: ByHandFacts, target: str, now: datetime) -> Procedure:
         hand.hand_over(),
         hand.record(source),
         *_told(hand, facts.state, target),
-        hand.open(target),
-        hand.route(),
+        *hand.let_in(target),
         hand.check(),
     )
     when = (
@@ -127,7 +126,7 @@ def _finish(facts: ByHandFacts) -> Procedure:
         "run with resume: that starts the flow back, and seals the evidence"
     )
     told = _told(hand, state, state.standby)
-    steps = (hand.fence(state.standby), *told, hand.open(state.active), hand.route(), hand.look(), hand.check())
+    steps = (hand.fence(state.standby), *told, *hand.let_in(state.active), hand.look(), hand.check())
     return Procedure("finish", f"let the applications in on {state.active}", when, steps)
 
 

@@ -14,6 +14,7 @@ from kafka_dr.clusters.tool_access import ToolAccess
 from kafka_dr.command_line import kafka_tools as tools
 from kafka_dr.command_line.by_hand_facts import ByHandFacts
 from kafka_dr.command_line.by_hand_files import access
+from kafka_dr.durations import duration
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in
 from kafka_dr.positions import metadata_of
@@ -105,6 +106,25 @@ class HandSteps:
         )
         commands = (*self._lift(cluster, work), *self._lift(cluster, changes), _WAIT, shown)
         return HandStep(title, commands)
+
+    def let_in(self, cluster: str) -> Iterator[HandStep]:
+        """Return the steps that send the applications to a cluster: readers first, where they have to read copies."""
+        longest = self._group.flow.writes_wait_seconds
+        if longest:
+            readers = plan.work_denies(self._group.on(cluster)) - plan.topic_writes(self._group.on(cluster))
+            title = f"let the applications read on {cluster}, and not write yet"
+            yield HandStep(title, self._lift(cluster, readers))
+        else:
+            yield self.open(cluster)
+        yield self.route()
+        if longest:
+            title = (
+                f"wait until the consumer groups have read the copies on {cluster}, at most {duration(longest)}: "
+                f"repeat the command until each topic that begins with {self._mark} has a LAG of 0, or 1, which may be "
+                "a transaction marker. Where applications write earlier, records of a key may be read out of order"
+            )
+            yield HandStep(title, (tools.positions_of_groups(access(self._facts.servers, cluster)),))
+            yield self.open(cluster)
 
     def wait_for_copy(self) -> HandStep:
         """Return the step that waits until everything is copied."""

@@ -248,6 +248,11 @@ def reset_to_time(access: ToolAccess, options: str) -> str:
     return f'{_reset(access, options)} --to-datetime "$SINCE" --execute'
 
 
+def positions_of_groups(access: ToolAccess) -> str:
+    """Return the command that shows what each consumer group has committed, and how many offsets it has left."""
+    return f"{access.tool('kafka-consumer-groups.sh')} --describe --all-groups"
+
+
 def _reset(access: ToolAccess, options: str) -> str:
     tool = access.tool("kafka-consumer-groups.sh")
     return f"tr '\\n' '\\0' < {shlex.quote(options)} | xargs -0 {tool} --reset-offsets"

@@ -15,6 +15,7 @@ from kafka_dr.clusters import OffsetRange
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.named_rows import positions_from_json
+from kafka_dr.runs import admitted_writes
 from kafka_dr.runs.run import Run
 
 #: Control records take offsets, too, so the last data record may be a few offsets before the end.
@@ -111,7 +112,7 @@ def of_unplanned(run: Run, verified_at: datetime) -> Recovery:
 
 def _recovery(run: Run, service: ProvenService, asked_at: datetime | None, verified_at: datetime) -> Recovery:
     approved_at = datetime.fromisoformat(run.fact("claim")["approved_at"])
-    return Recovery(service, asked_at, approved_at, datetime.fromisoformat(run.fact("opened")["at"]), verified_at)
+    return Recovery(service, asked_at, approved_at, admitted_writes.began(run), verified_at)
 
 
 def _last_service(run: Run, *, before: datetime) -> ProvenService:

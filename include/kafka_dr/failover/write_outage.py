@@ -15,6 +15,7 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.named_rows import positions_from_json
+from kafka_dr.runs import admitted_writes
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
@@ -55,8 +56,7 @@ def measured(run: Run) -> WriteOutage:
     :raises KafkaDrError: the target does not answer; if the source does not, the outage is unknown
     """
     begun = datetime.fromisoformat(run.fact("fence_begun")["at"])
-    opened = datetime.fromisoformat(run.fact("opened")["at"])
-    refused, promised = (opened - begun).total_seconds(), run.group.objectives.write_outage_seconds
+    refused, promised = (admitted_writes.began(run) - begun).total_seconds(), run.group.objectives.write_outage_seconds
     try:
         last = _last_writes(run)
     except KafkaDrError as error:

@@ -94,6 +94,11 @@ def probe_freeze(group: ProtectionGroup) -> frozenset[Acl]:
     return _denies([group.probe_principal], AclOperation.READ, _groups(group))
 
 
+def topic_writes(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return the DENYs that stop applications and probe from writing to topics, whatever else they may do."""
+    return write_fence(group) | probe_fence(group)
+
+
 def change_fence(group: ProtectionGroup) -> frozenset[Acl]:
     """Return the DENYs that stop the applications from changing topics, their settings and records, and groups.
 

@@ -1,7 +1,7 @@
 """A run that refuses writes for too long is named, however alive it is: applications wait for it, not for its evidence.
 
 Since when writes are refused is journaled before the first DENY. They are accepted again when the journal says that the
-target is open, or when the run is rolled back. In an unplanned failover they count as refused since the claim.
+target takes writes, or when the run is rolled back. In an unplanned failover they count as refused since the claim.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kafka_dr.durations import duration
 from kafka_dr.health.half_moved import HALF_MOVED, ways_out
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs.admitted_writes import admitted_at
 
 #: No run is named before writes were refused for so long, however strict the objective is.
 _SHORTEST = timedelta(seconds=30)
@@ -51,7 +52,7 @@ def check_refused_writes(
 
 def _refused_since(state: RegisterState, journals: list[Mapping[str, Any]]) -> datetime | None:
     """Return since when neither cluster accepts writes because of a run; ``None`` if one does."""
-    if state.phase not in (Phase.SWITCHING, Phase.HANDED_OVER) or any("opened" in facts for facts in journals):
+    if state.phase not in (Phase.SWITCHING, Phase.HANDED_OVER) or any(map(admitted_at, journals)):
         return None
     begun = [datetime.fromisoformat(facts["fence_begun"]["at"]) for facts in journals if "fence_begun" in facts]
     if state.verb == "unplanned_failover":

@@ -78,6 +78,7 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
     now = context.clock.now()
     journals = context.journals(state.run) if state.is_held or not sealed else []
     longest = longest_outage(context.group.objectives.write_outage_seconds)
+    longest += timedelta(seconds=context.group.flow.writes_wait_seconds)
     if found := half_moved_now(context, state, journals) or check_refused_writes(
         state, journals, now=now, allowed=longest
     ):

@@ -79,8 +79,8 @@ class Run(GroupContext):
     @property
     def group(self) -> ProtectionGroup:
         """The group, with the start that the requester chose for its consumer groups."""
-        found, at = super().group, self.request.begin_at
-        if at is None:
+        found = super().group
+        if (at := self.request.begin_at) is None:
             return found
         policy = found.groups_policy.beginning(at, self.request.begin_positions)
         return found.model_copy(update={"groups_policy": policy})
@@ -384,20 +384,22 @@ class Run(GroupContext):
         :raises NeedsPerson: no register that answered holds it
         """
         if name not in self.journal:
-            raise NeedsPerson(
-                f"the journal of run {self.request.run} holds no {name}: the step that writes it has to run first"
-            )
+            said = f"the journal of run {self.request.run} holds no {name}: the step that writes it has to run first"
+            raise NeedsPerson(said)
         return self.journal[name]
 
+    def own_facts(self) -> Mapping[str, Any]:
+        """Return the journal as the register that decides holds it now, with what this step has just written."""
+        return self.clients.register(self._decides()).facts(self.group.name, self.request.run)
+
     def own_fact(self, name: str) -> Any:
-        """Return a journaled fact as the register that decides holds it now, also if this step has just written it.
+        """Return a fact of :meth:`own_facts`.
 
         :raises NeedsPerson: that register does not hold it
         """
-        facts = self.clients.register(self._decides()).facts(self.group.name, self.request.run)
-        if name not in facts:
+        if (fact := self.own_facts().get(name)) is None:
             raise NeedsPerson(f"the journal of run {self.request.run} holds no {name}: run the step again")
-        return facts[name]
+        return fact
 
     def record(self) -> RegisterState:
         """Return the register's record, for a step that cannot be reached without one.
@@ -437,10 +439,8 @@ class Run(GroupContext):
         if state is not None and state.run == self.request.run:
             return state.active, state.moved_with
         if self.request.verb == "take_over" and len(self.group.clusters) > 2:
-            raise Refused(
-                f"{self.group.name} is declared with several standbys, and existing replication can be taken over only "
-                "for a group of two clusters in this version"
-            )
+            said = "with several standbys, and existing replication can be taken over only for a group of two clusters"
+            raise Refused(f"{self.group.name} is declared {said} in this version")
         if self.request.verb != "take_over":
             if state is None:
                 raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")

@@ -50,6 +50,9 @@ def active_active_mistakes(document: Document) -> Iterator[Mistake]:
                 "members write to topics of the same names, and naming is not default, so a copy would be one of them"
             )
             yield document.mistake((*here, "flow", "naming"), seen, "write naming: default below flow")
+        if document.at(*here, "flow", "order") == "copy_first":
+            seen = "order is copy_first, and no consumer group moves with the clients of a member, so nothing waits"
+            yield document.mistake((*here, "flow", "order"), seen, "leave it out")
         yield from _read_twice(document, here)
         for name in group_names(block, document.keys(*here, "members")).values():
             if document.written.get((_GROUPS, name), here)[:2] != here or (_GROUPS, name) in document.lines:

@@ -36,6 +36,17 @@ class FlowSpec(Section):
         description="with default: topics whose late records are published to <topic>.stranded on the active cluster "
         "instead of being delivered",
     )
+    order: Literal["none", "copy_first"] = Field(
+        default="none",
+        description="with default: copy_first: after a failover nobody writes to a topic until the consumer groups "
+        "have read its copy to the end, so the records of a key are read in their order; none: applications write at "
+        "once",
+    )
+    copy_first_seconds: Annotated[int, Field(ge=1, le=600, strict=True)] = Field(
+        default=60,
+        description="with copy_first: for how long writes wait; after that applications write all the same, and the "
+        "failover names the groups that had records left",
+    )
     tasks_max: Count = Field(default=2, description="how many tasks copy; each has its own transactional id")
     offset_lag_max: Annotated[int, Field(ge=0, strict=True)] = Field(
         default=100, description="after how many records an offset sync is written; 0 for each record"
@@ -47,6 +58,11 @@ class FlowSpec(Section):
         default=3, description="the replication factor of topics that replication creates"
     )
     refresh_topics_seconds: Count = Field(default=5, description="how often new topics and partitions are looked for")
+
+    @property
+    def writes_wait_seconds(self) -> int:
+        """For how long writes may wait until groups have read their copies; 0: they do not."""
+        return self.copy_first_seconds if self.order == "copy_first" else 0
 
     def late_choice(self, topic: str) -> LateChoice:
         """Return what is declared to become of a topic's late records."""

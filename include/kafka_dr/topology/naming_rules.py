@@ -15,6 +15,12 @@ from kafka_dr.topology.patterns import matched, problem
 
 _GROUPS = "protection_groups"
 _LATE = ("late_held", "late_to_stranded_topic")
+#: What is declared only of copies with other names, what means that it is not, and why.
+_OF_OTHER_NAMES = (
+    ("separator", ".", ""),
+    *((key, [], ", so nothing arrives late") for key in _LATE),
+    ("order", "none", ", so each topic is one log"),
+)
 #: A name for what may follow a prefix, by which a pattern is tried.
 _ANY = "x"
 
@@ -22,12 +28,9 @@ _ANY = "x"
 def naming_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
     """Yield what contradicts the names that the copies of the protection group at this path have."""
     if document.at(*here, "flow", "naming") != "default":
-        if document.at(*here, "flow", "separator") not in (None, "."):
-            seen = "separator is given, and copies have the names of their originals"
-            yield document.mistake((*here, "flow", "separator"), seen, "leave it out, or set naming to default")
-        for key in _LATE:
-            if document.texts(*here, "flow", key):
-                seen = f"{key} is given, and copies have the names of their originals, so nothing arrives late"
+        for key, without, so in _OF_OTHER_NAMES:
+            if document.at(*here, "flow", key) not in (None, without):
+                seen = f"{key} is given, and copies have the names of their originals{so}"
                 yield document.mistake((*here, "flow", key), seen, "leave it out, or set naming to default")
         return
     yield from _not_yet(document, here)

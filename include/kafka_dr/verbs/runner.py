@@ -123,7 +123,9 @@ def _seal_after(step: StepName, request: RunRequest, clients: Clients) -> None:
 
 
 #: Proofs that may be unknown, by step: these steps are past the point of no return when they ask.
-_MAY_BE_UNKNOWN: Mapping[StepName, frozenset[str]] = {StepName.OPEN_TARGET: MAY_BE_UNKNOWN}
+_MAY_BE_UNKNOWN: Mapping[StepName, frozenset[str]] = dict.fromkeys(
+    (StepName.OPEN_TARGET, StepName.FLIP_ROUTE), MAY_BE_UNKNOWN
+)
 #: Steps that compare both logs: they connect to them before they know whether they may run, to save time.
 _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
 #: Steps that change nothing, so a dry run runs them, too: they find out what the verb would cost.

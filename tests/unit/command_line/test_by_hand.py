@@ -265,3 +265,19 @@ def test_offsets_that_an_ended_run_has_translated_are_none_of_the_next_move(phas
     journal = {"translations": translations_to_json([position])}
     found = _translated(journal, a_state(phase=phase, run="a", at=NOW))
     assert (set(found) == {"orders-readers"}) is known
+
+
+def test_where_copies_are_read_first_readers_are_let_in_before_writers() -> None:
+    flow = ORDERS.flow.model_copy(update={"naming": "default", "order": "copy_first", "copy_first_seconds": 90})
+    steps = procedures(facts(STABLE, ORDERS.model_copy(update={"flow": flow})), NOW)[0].steps
+    titles = [step.title for step in steps]
+    readers, route, waiting, writers = (
+        next(n for n, title in enumerate(titles) if said in title)
+        for said in ("read on west, and not write", "send the applications", "have read the copies", "in on west. The")
+    )
+    assert readers < route < waiting < writers
+    lifted = {n: " ".join(steps[n].commands) for n in (readers, writers)}
+    assert "--operation Write --topic" not in lifted[readers]
+    assert "--operation Read" in lifted[readers]
+    assert "--operation Write" in lifted[writers]
+    assert "--describe --all-groups" in " ".join(steps[waiting].commands)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.failover.unplanned.question import loss_sentence, sheet
+from kafka_dr.topology.flow import FlowSpec
 
 FOUR = [{"topic": "orders.payments", "partitions": 4}]
 EXPIRES = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
@@ -31,7 +32,7 @@ def shown(outcome: str = "ok", **decision: Any) -> str:
     }
     check = {"name": "source_is_down", "outcome": outcome, "detail": "seen by this installation, office"}
     run: Any = SimpleNamespace(
-        group=SimpleNamespace(name="orders"),
+        group=SimpleNamespace(name="orders", flow=FlowSpec()),
         source="east",
         target="west",
         request=SimpleNamespace(

@@ -56,9 +56,10 @@ def test_late_records_are_delivered_unless_their_topic_is_named(edited: Edit, lo
         ("naming: default, late_held: [other]", "'other' is no topic of this group"),
         ("naming: default, late_held: [payments], late_to_stranded_topic: [payments]", "'payments' is named twice"),
         ("late_held: [payments]", "copies have the names of their originals, so nothing arrives late"),
+        ("order: copy_first", "copies have the names of their originals, so each topic is one log"),
     ],
 )
-def test_what_is_said_of_late_records_is_about_topics_of_the_group(
+def test_what_is_said_of_copies_and_late_records_fits_the_topics_of_the_group(
     edited: Edit, mistakes_in: Complain, flow: str, said: str
 ) -> None:
     assert said in "\n".join(mistakes_in(edited((ROUTE, f"{ROUTE}    flow: {{{flow}}}\n"))))

@@ -11,6 +11,7 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.checks.log_ends import ends_unchanged
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
+from kafka_dr.failover.planned import copy_first
 from kafka_dr.failover.planned.cut_over_groups import unread_is_held
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_shut
 from kafka_dr.fencing import plan
@@ -20,6 +21,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.most_registers import require_most
 from kafka_dr.register.state import is_on_majority
 from kafka_dr.register.transitions import handed_over
+from kafka_dr.runs.admitted_writes import READERS_FIRST
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.fence_proofs import Led
 from kafka_dr.runs.record import standing_facts
@@ -142,8 +144,9 @@ def lift_fence(run: Run) -> datetime:
             f"{run.target} holds DENYs that this project did not add and does not lift: {shown}. Remove them, then run "
             "the step again"
         )
-    changes.lift(plan.work_denies(run.group.on(run.target)))
-    return _opened_at(run)
+    closed = copy_first.still_closed(run)
+    changes.lift(plan.work_denies(run.group.on(run.target)) - closed)
+    return _opened_at(run, readers_first=bool(closed))
 
 
 def allow_changes(run: Run) -> None:
@@ -155,11 +158,12 @@ def allow_changes(run: Run) -> None:
     run.acl_changes(run.target, run.guard(Phase.HANDED_OVER)).lift(plan.change_fence(run.group.on(run.target)))
 
 
-def _opened_at(run: Run) -> datetime:
+def _opened_at(run: Run, *, readers_first: bool) -> datetime:
     if "opened" in run.journal:
         return datetime.fromisoformat(run.journal["opened"]["at"])
     opened_at = run.clock.now()
-    run.write_fact("opened", {"at": opened_at.isoformat()}, needed_on=[run.target])
+    fact = {"at": opened_at.isoformat(), **({READERS_FIRST: True} if readers_first else {})}
+    run.write_fact("opened", fact, needed_on=[run.target])
     return opened_at
 
 
@@ -193,6 +197,8 @@ def applications_let_in(run: Run) -> Sequence[Check]:
 
 def _writes_allowed(run: Run, led: Led | None = None) -> Check:
     """Return whether every leader on the target accepts a write by the probe, which every fence covers, too."""
+    if copy_first.still_waits(run):
+        return Check("writes_allowed", "excused", copy_first.question(run))
     return _or_unknown("writes_allowed", lambda: run.writes_allowed(run.target, led=led))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, begins, clock, read_again, subject
 from kafka_dr.approvals.decision import partitions_said
+from kafka_dr.failover.planned import copy_first
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import markdown
 from kafka_dr.runs.run import Run
@@ -27,7 +28,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         ),
         moves=f"**{group}** goes from **{source}** to **{target}**, with {partitions_said(decision)}{_further(run)}",
         lost=f"nothing: {target} opens only when it has every record of {source}. {_waiting(measured, seen)}",
-        writes_stop=_outage(measured),
+        writes_stop=". ".join(filter(None, (_outage(measured), markdown(copy_first.question(run))))),
         read_again=again,
         on_failure="before `open_target` it is rolled back, after it only finished",
         warnings=begins(decision),

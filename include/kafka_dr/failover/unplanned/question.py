@@ -8,6 +8,7 @@ from typing import Any
 from kafka_dr.approvals.approval_sheet import Sheet, begins, listed, read_again, subject
 from kafka_dr.approvals.decision import partitions_said
 from kafka_dr.evidence.loss_line import loss_line
+from kafka_dr.failover.planned import copy_first
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.quoting import code, markdown
 from kafka_dr.runs.run import Run
@@ -32,7 +33,7 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         f"{partitions_said(decision)}",
         lost=markdown(loss_sentence(measured["predicted_loss"], at=str(seen.get("finished_at", "")))),
         writes_stop=f"from when {source} went down until {target} is open. The run waits neither for {source} nor for "
-        "the flow",
+        f"the flow{f'. {markdown(said)}' if (said := copy_first.question(run)) else ''}",
         read_again=again,
         on_failure="before `open_target` it is rolled back, after it only finished. If it "
         f"cannot be proven that {source} refuses writes, the group ends *unfenced*: as soon as {source} answers again, "
