@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from kafka_dr.causes import cause
 from kafka_dr.counted import counted
@@ -13,6 +14,7 @@ from kafka_dr.durations import age_of
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.headline_view import HeadlineView, headline_view, most_urgent
+from kafka_dr.evidence.member_matrix import MemberMatrix, member_matrices
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, may_answer, open_run_line, running_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
@@ -140,6 +142,7 @@ class StatusView:
     :param open_runs: what waits for a person, the runs that continue, and dry runs
     :param observed: flows that are observed alone
     :param problem: why not all of them are known; empty if they are
+    :param members: the members of each declaration of active-active use
     """
 
     at: datetime
@@ -152,6 +155,7 @@ class StatusView:
     open_runs: tuple[OpenRunLine, ...] = ()
     problem: str = ""
     observed: tuple[ObservedCard, ...] = ()
+    members: tuple[MemberMatrix, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -202,6 +206,7 @@ def build_status_view(
     opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
     observed: Mapping[str, WatchedGroup] | None = None,
     reader: str = "",
+    blocks: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
@@ -210,6 +215,7 @@ def build_status_view(
     :param opened: the runs that are open
     :param observed: what was found of each observed flow, by its name
     :param reader: the name of who reads the page; empty where that is not known
+    :param blocks: by the name of each declaration of active-active use the groups of its members' clients, by member
     """
     running = [each for each, _ in opened.running]
     asked = [each for each, _ in opened.runs]
@@ -229,6 +235,7 @@ def build_status_view(
         lines,
         opened.problem,
         flows,
+        member_matrices(blocks, cards),
     )
 
 

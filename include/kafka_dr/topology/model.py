@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from kafka_dr.naming import DefaultNaming, Naming
-from kafka_dr.topology.active_active import ActiveActiveSpec, MemberOf, memberships
+from kafka_dr.topology.active_active import ActiveActiveSpec, MemberOf, group_names, memberships
 from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, declared
 from kafka_dr.topology.drill import DrillSpec
@@ -264,6 +264,11 @@ class Topology(Section):
                 if name in self.protection_groups:
                     self.protection_groups[name] = self.protection_groups[name].as_member(membership)
         return self
+
+    @property
+    def blocks(self) -> dict[str, dict[str, str]]:
+        """The declarations of active-active use: the groups of their members' clients, by member, by name."""
+        return {name: group_names(name, spec.members) for name, spec in self.active_active.items()}
 
     def cluster(self, name: str) -> ClusterSpec:
         """Return a cluster.

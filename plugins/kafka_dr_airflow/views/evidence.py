@@ -105,7 +105,7 @@ def status_page(who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *,
     flows = {name: topology.observed_flows[name].watches for name in sorted(topology.observed_flows)}
     observed = read_observed(flows, store, now)
     open_now, endings = opened(kept, groups, now, has_ended)
-    view = build_status_view(found, now, links(), endings, open_now, observed, who)
+    view = build_status_view(found, now, links(), endings, open_now, observed, who, topology.blocks)
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 
 

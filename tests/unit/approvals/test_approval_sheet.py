@@ -18,6 +18,7 @@ from kafka_dr.failback.decision import OLD_TOPICS
 from kafka_dr.failover.planned import question
 from kafka_dr.named_rows import rows_of
 from kafka_dr.quoting import block
+from kafka_dr.topology.flow import FlowSpec
 
 EXPIRES = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 RENDERER = MarkdownIt("gfm-like", {"html": True, "linkify": True})
@@ -38,10 +39,11 @@ def planned(
     detail: str = "all well",
     dry_run: bool = False,
     clusters: tuple[str, ...] = ("east", "west"),
+    flow: FlowSpec = FlowSpec(),  # noqa: B008 - it cannot be changed
     **measured: Any,
 ) -> Sheet:
     request = SimpleNamespace(reason=reason, dry_run=dry_run, verb="planned_failover")
-    moved = SimpleNamespace(name="orders", clusters=clusters)
+    moved = SimpleNamespace(name="orders", clusters=clusters, flow=flow)
     run: Any = SimpleNamespace(group=moved, source="east", target="west", request=request)
     checks = [
         {"name": "copied_in_time", "outcome": "ok", "detail": "every record is on west"},
@@ -61,6 +63,13 @@ def planned(
         },
     }
     return question.sheet(run, {"facts": facts, "checks": checks, "finished_at": "2026-11-20T03:00:01+00:00"})
+
+
+def test_the_question_says_how_long_writes_wait_for_copies() -> None:
+    assert "copy" not in planned().writes_stop
+    waiting = FlowSpec(naming="default", order="copy_first", copy_first_seconds=90)
+    assert "have read its copy on west" in planned(flow=waiting).writes_stop
+    assert "at most 90 s" in planned(flow=waiting).writes_stop
 
 
 def body(sheet: Sheet) -> str:

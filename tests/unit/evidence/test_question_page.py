@@ -28,6 +28,7 @@ from kafka_dr.failover.planned import question as planned
 from kafka_dr.failover.unplanned import question as unplanned
 from kafka_dr.named_rows import rows_of
 from kafka_dr.quoting import code, markdown
+from kafka_dr.topology.flow import FlowSpec
 from support.browser import Page, button, chromium
 from support.visible_text import visible_words
 
@@ -51,7 +52,7 @@ CHECKS: list[dict[str, Any]] = [
 
 def run(verb: str, *, source: str = "east", target: str = "west", **request: Any) -> Any:
     asked = {"reason": "the hall of east is dark since 11:40", "override": "", "dry_run": False, "verb": verb}
-    group = SimpleNamespace(name="orders", clusters=("east", "west"))
+    group = SimpleNamespace(name="orders", clusters=("east", "west"), flow=FlowSpec())
     return SimpleNamespace(group=group, source=source, target=target, request=SimpleNamespace(**{**asked, **request}))
 
 

@@ -1,0 +1,120 @@
+"""Members that take writes together, as one table: a line for each member, and what each other one holds of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafka_dr.evidence.flow_picture import FlowPicture
+from kafka_dr.evidence.standby_lines import StandbyLine
+from kafka_dr.evidence.status_colour import StatusColour
+from kafka_dr.evidence.watch_row import OUTCOME_WORDS
+
+
+class MemberCard(Protocol):
+    """What is known of the clients of one member."""
+
+    @property
+    def group(self) -> str:
+        """The protection group that its clients are."""
+        ...
+
+    @property
+    def picture(self) -> FlowPicture:
+        """Where they are, and the flow of a pair."""
+        ...
+
+    @property
+    def standbys(self) -> tuple[StandbyLine, ...]:
+        """The flow to each of several other members."""
+        ...
+
+    @property
+    def anchor(self) -> str:
+        """Where the rest is on the page."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemberCell:
+    """What one member holds of what another one has taken, in words."""
+
+    said: str
+    colour: StatusColour | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """One member.
+
+    :param anchor: where the rest of its clients' group is on the page
+    :param clients: where its clients are
+    :param cells: in the order of the members
+    """
+
+    member: str
+    anchor: str
+    clients: MemberCell
+    cells: tuple[MemberCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberMatrix:
+    """A declaration of active-active use."""
+
+    block: str
+    members: tuple[str, ...]
+    rows: tuple[MemberRow, ...]
+
+
+_WORDS: Mapping[StatusColour, str] = {colour: word for word, colour in reversed(OUTCOME_WORDS.values())}
+_ITSELF = MemberCell("")
+_NOT_WRITTEN = MemberCell("nothing new")
+_UNKNOWN = MemberCell("UNKNOWN", "unknown")
+
+
+def member_matrices(blocks: Mapping[str, Mapping[str, str]], cards: Sequence[MemberCard]) -> tuple[MemberMatrix, ...]:
+    """Return the table of each declaration.
+
+    :param blocks: by the name of the block the groups of its members' clients, by member
+    """
+    known = {card.group: card for card in cards}
+    return tuple(
+        MemberMatrix(block, tuple(groups), tuple(_row(member, known[name], groups) for member, name in groups.items()))
+        for block, groups in sorted(blocks.items())
+        if all(name in known for name in groups.values())
+    )
+
+
+def _row(member: str, card: MemberCard, members: Mapping[str, str]) -> MemberRow:
+    return MemberRow(
+        member, card.anchor, _clients(member, card), tuple(_cell(member, other, card) for other in members)
+    )
+
+
+def _clients(member: str, card: MemberCard) -> MemberCell:
+    if not card.picture.known:
+        return _UNKNOWN
+    return MemberCell(f"on {card.picture.active}", "good" if card.picture.active == member else "warn")
+
+
+def _cell(member: str, other: str, card: MemberCard) -> MemberCell:
+    """Return what another member holds. Nobody writes on a member whose clients are elsewhere."""
+    if other == member:
+        return _ITSELF
+    if not card.picture.known:
+        return _UNKNOWN
+    if card.picture.active != member:
+        return _NOT_WRITTEN
+    for line in card.standbys:
+        if line.name == other:
+            return _of_flow(line.lag, line.canary, line.flow)
+    if card.standbys or card.picture.standby != other:
+        return _UNKNOWN
+    return _of_flow(card.picture.lag, card.picture.canary, card.picture.colour)
+
+
+def _of_flow(lag: str, canary: str, colour: StatusColour) -> MemberCell:
+    """Return a short field if the flow is well: a table of five members has twenty of them."""
+    return MemberCell(lag.partition(" (")[0] if colour == "good" else f"{_WORDS[colour]}: {lag}, {canary}", colour)
