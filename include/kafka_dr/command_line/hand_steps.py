@@ -109,7 +109,7 @@ class HandSteps:
 
     def let_in(self, cluster: str) -> Iterator[HandStep]:
         """Return the steps that send the applications to a cluster: readers first, where they have to read copies."""
-        longest = self._group.flow.writes_wait_seconds
+        longest = self._group.flow.writes_wait_seconds if self._facts.groups else 0
         if longest:
             readers = plan.work_denies(self._group.on(cluster)) - plan.topic_writes(self._group.on(cluster))
             title = f"let the applications read on {cluster}, and not write yet"
@@ -118,12 +118,16 @@ class HandSteps:
             yield self.open(cluster)
         yield self.route()
         if longest:
+            others = (name for name in self._group.clusters if name != cluster)
+            begins = " or ".join(f"{name}{self._group.copies_named}" for name in others)
             title = (
                 f"wait until the consumer groups have read the copies on {cluster}, at most {duration(longest)}: "
-                f"repeat the command until each topic that begins with {self._mark} has a LAG of 0, or 1, which may be "
-                "a transaction marker. Where applications write earlier, records of a key may be read out of order"
+                f"repeat the command until each topic that begins with {begins} has a LAG of 0, or 1, which may be a "
+                "transaction marker. Where applications write earlier, records of a key may be read out of order"
             )
-            yield HandStep(title, (tools.positions_of_groups(access(self._facts.servers, cluster)),))
+            groups, file = sorted(self._facts.groups), "groups-that-read.txt"
+            shown = tools.positions_of_groups(access(self._facts.servers, cluster), file)
+            yield HandStep(title, (shown,), files={file: tools.options_file(groups)})
             yield self.open(cluster)
 
     def wait_for_copy(self) -> HandStep:

@@ -248,11 +248,18 @@ def reset_to_time(access: ToolAccess, options: str) -> str:
     return f'{_reset(access, options)} --to-datetime "$SINCE" --execute'
 
 
-def positions_of_groups(access: ToolAccess) -> str:
-    """Return the command that shows what each consumer group has committed, and how many offsets it has left."""
-    return f"{access.tool('kafka-consumer-groups.sh')} --describe --all-groups"
+def positions_of_groups(access: ToolAccess, options: str) -> str:
+    """Return the command that shows what consumer groups have committed, and how many offsets they have left.
+
+    :param options: the file of :func:`options_file`
+    """
+    return f"{_of_groups(access, options)} --describe"
 
 
 def _reset(access: ToolAccess, options: str) -> str:
+    return f"{_of_groups(access, options)} --reset-offsets"
+
+
+def _of_groups(access: ToolAccess, options: str) -> str:
     tool = access.tool("kafka-consumer-groups.sh")
-    return f"tr '\\n' '\\0' < {shlex.quote(options)} | xargs -0 {tool} --reset-offsets"
+    return f"tr '\\n' '\\0' < {shlex.quote(options)} | xargs -0 {tool}"

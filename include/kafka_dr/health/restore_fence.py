@@ -86,7 +86,9 @@ def doubt_without_its_register(context: GroupContext, cluster: str, state: Regis
     An unplanned failover takes a stable group by the register of its target alone, and then opens that. So the record
     of the other cluster may be old. What shows that this cluster was not opened is a DENY of its fence in force.
     """
-    fence = plan.write_fence(context.group.on(cluster))
+    group = context.group.on(cluster)
+    # What is lifted first: writers may wait for readers.
+    fence = plan.group_freeze(group) if group.flow.writes_wait_seconds else plan.write_fence(group)
     # Of several standbys one that holds the copy could be opened without it all the same.
     decided = state.phase in _KNOWN_WITHOUT and cluster not in state.roles.copies
     known = state.roles.of(cluster) is Role.ACTIVE or decided

@@ -77,14 +77,14 @@ def check_run(context: GroupContext, state: RegisterState) -> Check:
     sealed = holding or state.is_failing_back or not context.is_unsealed(state)
     now = context.clock.now()
     journals = context.journals(state.run) if state.is_held or not sealed else []
-    longest = longest_outage(context.group.objectives.write_outage_seconds)
-    longest += timedelta(seconds=context.group.flow.writes_wait_seconds)
+    waits = timedelta(seconds=context.group.flow.writes_wait_seconds)
+    longest = longest_outage(context.group.objectives.write_outage_seconds) + waits
     if found := half_moved_now(context, state, journals) or check_refused_writes(
         state, journals, now=now, allowed=longest
     ):
         return found
     last = _last_step(context, state, journals) if holding or not sealed else None
-    allowed = longest_step(context.group.timing)
+    allowed = longest_step(context.group.timing) + waits
     return check_progress(state, last=last, now=now, allowed=allowed, sealed=sealed)
 
 

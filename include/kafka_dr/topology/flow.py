@@ -43,7 +43,7 @@ class FlowSpec(Section):
         "once",
     )
     copy_first_seconds: Annotated[int, Field(ge=1, le=600, strict=True)] = Field(
-        default=60,
+        default=30,
         description="with copy_first: for how long writes wait; after that applications write all the same, and the "
         "failover names the groups that had records left",
     )

@@ -17,6 +17,7 @@ from kafka_dr.topology.addresses import address_mistakes
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.existing_rules import existing_mistakes
+from kafka_dr.topology.flow import FlowSpec
 from kafka_dr.topology.group_keys import AuditsSpec, RouteSpec, Thresholds, Timing
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.names import covers
@@ -279,6 +280,8 @@ def _possible(document: Document, here: Path) -> Iterator[Mistake]:
     deadline = number(Timing, "timing", "step_deadline_seconds")
     several = len(list(document.texts(*here, "clusters"))) > 2
     fetch = number(Timing, "timing", "fetch_seconds") if several else None
+    waits = document.at(*here, "flow", "order") == "copy_first"
+    copies = number(FlowSpec, "flow", "copy_first_seconds") if waits else None
     late = number(Thresholds, "thresholds", "canary_late_seconds")
     age = number(Thresholds, "thresholds", "max_record_age_seconds")
     latency = number(Thresholds, "thresholds", "max_replication_latency_seconds")
@@ -294,6 +297,8 @@ def _possible(document: Document, here: Path) -> Iterator[Mistake]:
         (drain, deadline, "the step would give up before groups have drained"),
         (grace, deadline, "the step would give up within the grace"),
         (fetch, deadline, "the step that fetches would not be tried again if an answer is lost after it"),
+        (copies, deadline, "the step that waits for readers would not be tried again if an answer is lost after it"),
+        (copies, outage, "writes are refused until groups have read their copies"),
         (latency, age, "a record within the latency would count as missing"),
         (age, lag, "a failover would be refused before any audit is red"),
         (checked, kept, "the next audit compares with fingerprints of the last one"),

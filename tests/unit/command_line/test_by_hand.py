@@ -267,9 +267,13 @@ def test_offsets_that_an_ended_run_has_translated_are_none_of_the_next_move(phas
     assert (set(found) == {"orders-readers"}) is known
 
 
-def test_where_copies_are_read_first_readers_are_let_in_before_writers() -> None:
+@pytest.mark.parametrize(("state", "others"), [("stable", ["east."]), ("handed_over", ["east."])])
+def test_where_copies_are_read_first_readers_are_let_in_before_writers(state: str, others: list[str]) -> None:
     flow = ORDERS.flow.model_copy(update={"naming": "default", "order": "copy_first", "copy_first_seconds": 90})
-    steps = procedures(facts(STABLE, ORDERS.model_copy(update={"flow": flow})), NOW)[0].steps
+    group, read = ORDERS.model_copy(update={"flow": flow}), {"orders-head": frozenset({"orders.payments"})}
+    ours = AddedAcls(plan.standby(group))
+    found = {name: FoundOn(ours, groups=read, sample=SAMPLE) for name in ("east", "west")}
+    steps = procedures(facts(STATES[state], group, found=found), NOW)[0].steps
     titles = [step.title for step in steps]
     readers, route, waiting, writers = (
         next(n for n, title in enumerate(titles) if said in title)
@@ -280,4 +284,12 @@ def test_where_copies_are_read_first_readers_are_let_in_before_writers() -> None
     assert "--operation Write --topic" not in lifted[readers]
     assert "--operation Read" in lifted[readers]
     assert "--operation Write" in lifted[writers]
-    assert "--describe --all-groups" in " ".join(steps[waiting].commands)
+    assert all(each in titles[waiting] for each in others)
+    assert "west." not in titles[waiting]
+    assert steps[waiting].files == {"groups-that-read.txt": "--group=orders-head\n"}
+
+
+def test_a_group_that_nobody_reads_is_opened_at_once_by_hand() -> None:
+    flow = ORDERS.flow.model_copy(update={"naming": "default", "order": "copy_first"})
+    titles = [step.title for step in procedures(facts(STABLE, ORDERS.model_copy(update={"flow": flow})), NOW)[0].steps]
+    assert not any("have read the copies" in title for title in titles)

@@ -2,7 +2,8 @@
 
 Where a copy has another name than its original, a group reads two logs of one topic. What it has not read in the copy
 is older than all that is written from now on. A topic whose copy is read opens at once, without waiting for others: an
-application that writes one topic while it reads another continues.
+application that writes one topic while it reads another continues. Whatever cannot be read, writes are admitted in the
+end.
 """
 
 from __future__ import annotations
@@ -11,25 +12,24 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Acl, PatternType
 from kafka_dr.counted import counted
 from kafka_dr.durations import duration
+from kafka_dr.errors import Refused
 from kafka_dr.failover.planned.fence_source import GROUPS_LEFT
 from kafka_dr.fencing import plan
+from kafka_dr.group_offsets.unread_copies import LeftToRead, UnreadCopies
 from kafka_dr.named_rows import by_name, rows_of
-from kafka_dr.offsets.translate.answers import to_commit, translations_from_json
 from kafka_dr.outcomes import Check
-from kafka_dr.positions import Committed
 from kafka_dr.register import Phase
 from kafka_dr.runs.admitted_writes import READERS_FIRST, WRITES_ADMITTED, admitted_at
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 from kafka_dr.waiting import wait_until
 
 #: The fact that says what groups had left to read when writes were admitted.
 COPIES_LEFT = "copies_left"
-#: How far before the end of a log its last data record is looked for first.
-_BACK = 200
+_MOST_NAMED = 3
 
 
 def question(run: Run) -> str:
@@ -46,7 +46,7 @@ def still_closed(run: Run) -> frozenset[Acl]:
     """Return the DENYs on the target that stay when it is opened to readers: of topics whose copy is not read yet."""
     if not run.group.flow.writes_wait_seconds or COPIES_LEFT in run.journal:
         return frozenset()
-    return closed_for(_writes(run), _topics(run, UnreadCopies(run).now()))
+    return closed_for(_writes(run), _topics(UnreadCopies(run).now()))
 
 
 def admit_writes(run: Run) -> Mapping[str, Any]:
@@ -57,8 +57,9 @@ def admit_writes(run: Run) -> Mapping[str, Any]:
     """
     if not run.journal.get("opened", {}).get(READERS_FIRST):
         return {}
+    run.look_for_topics(run.target)
     if COPIES_LEFT not in run.journal:
-        left = _by_group(_wait_until_read(run))
+        left = {group: each.offsets for group, each in _wait_until_read(run).items()}
         run.write_fact(COPIES_LEFT, {"left": rows_of(left, **GROUPS_LEFT)}, needed_on=[run.target])
     _lift(run, _writes(run))
     if WRITES_ADMITTED not in run.journal:
@@ -75,20 +76,36 @@ def still_waits(run: Run) -> bool:
     return "opened" in facts and admitted_at(facts) is None
 
 
+def require_writers_let_in(run: Run) -> None:
+    """Stop a step that comes after the wait, if somebody has passed the wait over.
+
+    :raises Refused: writers are not let in yet
+    """
+    if still_waits(run):
+        raise Refused(
+            f"writers are not let in on {run.target} yet: clear the task switch with downstream, or run dr_resume with "
+            "finish"
+        )
+
+
 def checks(run: Run) -> Iterator[Check]:
     """Yield whether the groups had read their copies when writes were admitted; nothing where writes did not wait."""
-    if not run.group.flow.writes_wait_seconds or (found := run.own_facts().get(COPIES_LEFT)) is None:
+    facts = run.own_facts() if run.group.flow.writes_wait_seconds else {}
+    if COPIES_LEFT not in facts:
         return
-    name, left = "copies_read_first", by_name(found["left"], **GROUPS_LEFT)
+    name, left = "copies_read_first", by_name(facts[COPIES_LEFT]["left"], **GROUPS_LEFT)
     if not left:
-        yield Check(name, "ok", f"every group had read its copies on {run.target} before anybody wrote to these topics")
+        said = f"every group with an offset in a copy on {run.target} had read it before anybody wrote to its topic"
+        yield Check(name, "ok", said)
         return
-    shown = ", ".join(f"{group} {counted(records, 'record')}" for group, records in sorted(left.items())[:5])
+    opened, admitted = (datetime.fromisoformat(facts[fact]["at"]) for fact in ("opened", WRITES_ADMITTED))
+    shown = "; ".join(first_few([_said(group, count) for group, count in sorted(left.items())], _MOST_NAMED))
     yield Check(
         name,
         "warning",
-        f"writes began on {run.target} after {duration(run.group.flow.copy_first_seconds)} although groups had not "
-        f"read their copies ({shown}): they may read records of a key out of order. Find out why they do not read",
+        f"all topics of {run.target} took writes {duration(admitted - opened)} after readers were let in, although "
+        f"groups had not read their copies ({shown}): they may read records of a key out of order. Find out why they "
+        "do not read",
     )
 
 
@@ -103,74 +120,43 @@ def closed_for(denies: Collection[Acl], topics: Set[str]) -> frozenset[Acl]:
     )
 
 
-class UnreadCopies:
-    """What the groups that a run moves have left to read in copies on its target.
+def _wait_until_read(run: Run) -> Mapping[str, LeftToRead]:
+    """Wait until the groups have read their copies, open each topic as soon as they have, and return what is left.
 
-    The copies do not grow meanwhile: their flows are fenced, or their sources are.
+    A change of rules that are kept elsewhere takes minutes, so there is only the last one.
     """
+    copies, closed = UnreadCopies(run), _writes(run)
+    one_by_one = run.access_rules(run.target).is_direct
+    said = ""
 
-    def __init__(self, run: Run) -> None:
-        self._groups = run.operator(run.target).groups
-        renamed = run.group.original_of
-        begins = to_commit(translations_from_json(run.fact("translations")))
-        self._begins: Committed = {
-            group: {p: offset for p, offset in found.items() if renamed(p.topic, run.target) is not None}
-            for group, found in begins.items()
-        }
-        lowest: dict[TopicPartition, int] = {}
-        for found in self._begins.values():
-            for p, offset in found.items():
-                lowest[p] = min(offset, lowest.get(p, offset))
-        self._ends = ends_of_data(run.clients.cluster(run.target, "audit"), lowest)
-
-    def now(self) -> dict[str, dict[TopicPartition, int]]:
-        """Return how many offsets each group has left, by partition; without what is read."""
-        found = self._groups.offsets(self._begins, require_stable=False) if self._begins else {}
-        left = {
-            group: {p: self._ends[p] - found.get(group, {}).get(p, begin) for p, begin in begins.items()}
-            for group, begins in self._begins.items()
-        }
-        unread = {group: {p: count for p, count in of.items() if count > 0} for group, of in left.items()}
-        return {group: of for group, of in unread.items() if of}
-
-
-def ends_of_data(cluster: KafkaCluster, begins: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Return the offset after the last data record of each partition, or where reading begins if none follows there.
-
-    Control records and aborted ones take offsets, too, and no application commits past them for certain.
-
-    :param begins: next to read, by partition
-    """
-    starts, ends = cluster.topics.log_starts(begins), cluster.topics.last_stable_offsets(begins)
-    first = {p: max(begin, starts[p]) for p, begin in begins.items()}
-    found, back = dict[TopicPartition, int](), _BACK
-    unseen = {p for p, start in first.items() if start < ends[p]}
-    while unseen:
-        ranges = {p: OffsetRange(max(first[p], ends[p] - back), ends[p]) for p in unseen}
-        for record in cluster.log.read(ranges):
-            found[record.topic_partition] = record.offset + 1
-        unseen -= found.keys() | {p for p, seen in ranges.items() if seen.start == first[p]}
-        back *= 10
-    return {p: found.get(p, begin) for p, begin in begins.items()}
-
-
-def _wait_until_read(run: Run) -> Mapping[str, Mapping[TopicPartition, int]]:
-    """Wait until the groups have read their copies, open each topic as soon as they have, and return what is left."""
-    copies, writes = UnreadCopies(run), _writes(run)
-    opened = datetime.fromisoformat(run.fact("opened")["at"])
-    closed = writes
-
-    def look() -> Mapping[str, Mapping[TopicPartition, int]]:
-        nonlocal closed
+    def look() -> Mapping[str, LeftToRead]:
+        nonlocal closed, said
         left = copies.now()
-        still = closed_for(closed, _topics(run, left))
-        if left and still != closed:
+        still = closed_for(closed, _topics(left))
+        if one_by_one and left and still != closed:
             _lift(run, closed - still)
-            closed = still
+            closed, left = still, copies.now()
+        if (now := _waited_for(left)) != said:
+            said = now
+            run.clients.shown.says(run.group.name, run.request.run, said)
         return left
 
-    passed = (run.clock.now() - opened).total_seconds()
-    return wait_until(look, lambda left: not left, clock=run.clock, seconds=run.group.flow.writes_wait_seconds - passed)
+    passed = run.clock.now() - datetime.fromisoformat(run.fact("opened")["at"])
+    seconds = run.group.flow.writes_wait_seconds - max(0.0, passed.total_seconds())
+    return wait_until(look, lambda left: not left, clock=run.clock, seconds=seconds)
+
+
+def _waited_for(left: Mapping[str, LeftToRead]) -> str:
+    """Say which groups writers wait for, without figures that change all the time."""
+    if not left:
+        return "every group has read its copies"
+    names = ", ".join(first_few(sorted(left), _MOST_NAMED))
+    unknown = next((f" ({each.why})" for _, each in sorted(left.items()) if each.why), "")
+    return f"writers wait until {names} {'has' if len(left) == 1 else 'have'} read the copies{unknown}"
+
+
+def _said(group: str, offsets: int | None) -> str:
+    return f"{group}: not known" if offsets is None else f"{group}: at most {counted(offsets, 'record')}"
 
 
 def _lift(run: Run, denies: Collection[Acl]) -> None:
@@ -182,11 +168,6 @@ def _writes(run: Run) -> frozenset[Acl]:
     return plan.topic_writes(run.group.on(run.target))
 
 
-def _topics(run: Run, left: Mapping[str, Mapping[TopicPartition, int]]) -> frozenset[str]:
+def _topics(left: Mapping[str, LeftToRead]) -> frozenset[str]:
     """Return the topics that applications write, of whose copies something is left to read."""
-    found = (run.group.original_of(p.topic, run.target) for of in left.values() for p in of)
-    return frozenset(name for name in found if name is not None)
-
-
-def _by_group(left: Mapping[str, Mapping[TopicPartition, int]]) -> dict[str, int]:
-    return {group: sum(of.values()) for group, of in left.items()}
+    return frozenset().union(*(each.topics for each in left.values()))

@@ -72,10 +72,12 @@ def _source_is_shut(run: Run) -> tuple[Check, Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
+    waits = copy_first.question(run)
     return (
         f"write to the register that {run.target} is active: after this the run can only be finished, not rolled back",
         f"lift the fence and the freeze of the applications on {run.target}; {run.group.replicator_principal} "
         f"stays denied on {run.target}",
+        *([f"{waits}: so long their DENYs of WRITE stay"] if waits else []),
     )
 
 
@@ -179,7 +181,18 @@ def prove(run: Run) -> Sequence[Check]:
 def _applications_write_alone(run: Run) -> tuple[Check, Check]:
     """Return whether the target takes the applications' writes, and whether it refuses the replicator's."""
     led = run.led(run.target)
-    return parallel.at_once(lambda: _writes_allowed(run, led), lambda: replicator_refused(run, led))
+    return parallel.at_once(lambda: _writes_allowed_or_wait(run, led), lambda: replicator_refused(run, led))
+
+
+def _writes_allowed_or_wait(run: Run, led: Led) -> Check:
+    """Return the same of a target whose writers may have to wait until its readers have read."""
+
+    def ask() -> Check:
+        if copy_first.still_waits(run):
+            return Check("writes_allowed", "excused", copy_first.question(run))
+        return run.writes_allowed(run.target, led=led)
+
+    return _or_unknown("writes_allowed", ask)
 
 
 def _register_read_back(run: Run) -> Check:
@@ -195,11 +208,9 @@ def applications_let_in(run: Run) -> Sequence[Check]:
     return parallel.at_once(lambda: _writes_allowed(run), lambda: _groups_readable(run))
 
 
-def _writes_allowed(run: Run, led: Led | None = None) -> Check:
+def _writes_allowed(run: Run) -> Check:
     """Return whether every leader on the target accepts a write by the probe, which every fence covers, too."""
-    if copy_first.still_waits(run):
-        return Check("writes_allowed", "excused", copy_first.question(run))
-    return _or_unknown("writes_allowed", lambda: run.writes_allowed(run.target, led=led))
+    return _or_unknown("writes_allowed", lambda: run.writes_allowed(run.target))
 
 
 def _groups_readable(run: Run) -> Check:

@@ -16,7 +16,7 @@ from kafka_dr.canary.probe import round_trip
 from kafka_dr.checks.writes_after_fence import find_writes_after_fence, old_cluster_is_still
 from kafka_dr.clusters import KafkaCluster, ResourceType
 from kafka_dr.errors import KafkaDrError, Refused, Unanswered
-from kafka_dr.failover.planned import open_target
+from kafka_dr.failover.planned import copy_first, open_target
 from kafka_dr.fencing import plan
 from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets.translate.answers import to_commit, translations_from_json
@@ -64,8 +64,9 @@ def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
     """Publish to the cluster that the route names, read it back, and journal when that was done.
 
     :param journaled: facts to journal together with the time
-    :raises Refused: the route does not name the target
+    :raises Refused: the route does not name the target, or writers are not let in there
     """
+    copy_first.require_writers_let_in(run)
     route = run.clients.router(run.group).read()
     if route is None or route.active != run.target:
         raise Refused(
