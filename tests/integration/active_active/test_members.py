@@ -8,6 +8,7 @@ import pytest
 
 from kafka_dr.approvals.claim import ClaimStep
 from kafka_dr.audit.result import AuditKind
+from kafka_dr.checks import copied_once
 from kafka_dr.checks.audit_checks import flow_to_audit
 from kafka_dr.health.health_check import check_health
 from kafka_dr.readiness.judge import verbs_in
@@ -138,3 +139,22 @@ def refusal(group: NamedGroup) -> str:
     with group.protection.clients() as clients, pytest.raises(StepFailed) as refused:
         run_step(StepName.PREFLIGHT, group.request(), clients)
     return str(refused.value)
+
+
+def test_a_copy_of_a_copy_is_named_with_its_way(members: Members) -> None:
+    east = members["east"]
+    again = f"west.east.{east.protection.topic}"
+    with east.protection.cluster("east", "admin") as admin:
+        admin.topics.create(again, partitions=1, replication_factor=1, config={})
+    try:
+        request = east.request(dry_run=True)
+        with east.protection.clients() as clients:
+            seen = run_step(StepName.PREFLIGHT, request, clients).checks
+            looked = check_health(east.name, clients)
+        (check,) = (each for each in seen if each.name == copied_once.NAME)
+        assert check.outcome == "warning"
+        assert f"{again} on east (records of east by way of west, so they came back)" in check.detail
+        assert any(again in sentence for sentence in looked.sentences)
+    finally:
+        with east.protection.cluster("east", "admin") as admin:
+            admin.topics.delete([again])

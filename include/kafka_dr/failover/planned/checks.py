@@ -11,6 +11,7 @@ from kafka_dr.audit.result import AuditKind
 from kafka_dr.checks import (
     authorizers,
     change_rights,
+    copied_once,
     input_checks,
     lasting_denies,
     pattern_topics,
@@ -88,7 +89,7 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     # Reading many logs keeps this process so busy that answers to the other questions would come too late.
     left = ((left_clusters.NAME, left_clusters.left_clusters_refuse),) if run.record().roles.given_up else ()
     if run.declared.renames_copies:
-        left = (*left, (both_names.NAME, both_names.groups_read_both_names))
+        left = (*left, (both_names.NAME, both_names.groups_read_both_names), (copied_once.NAME, _copied_once))
     if run.declared.member_of is not None:
         left = (*left, (members.TARGET_SERVES, members.target_serves), (members.NO_GUESTS, members.no_guests))
         left = (*left, (both_names.UNION, both_names.union_groups_see_all))
@@ -97,6 +98,10 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
         first += tuple(check for checks in answers.values() for check in checks)
     return first
+
+
+def _copied_once(run: Run) -> Check:
+    return copied_once.copied_once(run, (run.source, run.target))
 
 
 def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
