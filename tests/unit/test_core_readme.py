@@ -12,6 +12,7 @@ from kafka_dr.adoption.handing_back import POSITIONS_GIVEN
 from kafka_dr.adoption.un_adopt.stop_flow import FLOW_STOPPED
 from kafka_dr.approvals.claim import GROUNDS
 from kafka_dr.approvals.journaled import ANSWERS, QUESTIONS
+from kafka_dr.failover.planned.copy_first import COPIES_LEFT
 from kafka_dr.failover.unplanned.fetch import FETCHED
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
@@ -19,6 +20,7 @@ from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.quarantine import QUARANTINE
 from kafka_dr.register.taken_over import BEGINS, COPY, EXISTING, RELEASE_ENDS, TAIL_SEEN
 from kafka_dr.rescue.copy_reached import UNVERIFIED
+from kafka_dr.runs.admitted_writes import WRITES_ADMITTED
 from kafka_dr.runs.inputs import INPUTS
 from kafka_dr.runs.request import VERBS, StepName
 from kafka_dr.runs.retention_hold import RETENTION_HOLD
@@ -57,7 +59,7 @@ def journaled() -> Iterator[str]:
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
     yield from (GROUNDS, INPUTS, FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
-    yield from (FETCHED, UNVERIFIED, RETENTION_HOLD)
+    yield from (FETCHED, UNVERIFIED, RETENTION_HOLD, COPIES_LEFT, WRITES_ADMITTED)
     yield from (COPY, EXISTING, TAIL_SEEN, BEGINS, FLOW_STOPPED, RELEASE_ENDS, POSITIONS_GIVEN)
 
 
