@@ -43,12 +43,12 @@ def detours(group: ProtectionGroup, cluster: str, names: Iterable[str]) -> Itera
 
     :param names: all topics on the cluster
     """
-    marks = {f"{each}{group.copies_named}": each for each in group.clusters} if group.renames_copies else {}
+    marks = group.copies_begin
     for name in sorted(names):
         passed, rest = list[str](), name
-        while mark := next((each for each in marks if rest.startswith(each)), ""):
-            passed.append(marks[mark])
-            rest = rest.removeprefix(mark)
+        while by := next((each for each, mark in marks.items() if rest.startswith(mark)), ""):
+            passed.append(by)
+            rest = rest.removeprefix(marks[by])
         if (len(passed) > 1 or passed == [cluster]) and group.owns_topic(rest):
             yield Detour(name, (*reversed(passed), cluster))
 

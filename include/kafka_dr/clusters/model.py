@@ -116,6 +116,10 @@ class Acl:
     def __str__(self) -> str:
         return f"{self.permission} {self.operation} on {self.resource} {self.name} ({self.pattern}) to {self.principal}"
 
+    def covers(self, name: str) -> bool:
+        """Return whether it is about a resource of its kind that has this name (KIP-290)."""
+        return name.startswith(self.name) if self.pattern is PatternType.PREFIXED else self.name in ("*", name)
+
 
 @dataclass(frozen=True, slots=True)
 class GroupState:

@@ -64,7 +64,7 @@ class HandSteps:
         self._flow = Flow(facts.group.flow_group(facts.state.active), facts.state.active, standby)
         self._group = facts.group
         #: What the names of the copies that the flow makes begin with, if that is not how those of originals do.
-        self._mark = f"{self._flow.source}{facts.group.copies_named}" if facts.group.renames_copies else ""
+        self._mark = facts.group.copies_begin.get(self._flow.source, "")
         self._flow_fence = plan.fence_of_flow(facts.group, self._flow.source, self._flow.target)
         self._after = after
         self._added: dict[str, AddedAcls] = {}
@@ -109,26 +109,25 @@ class HandSteps:
 
     def let_in(self, cluster: str) -> Iterator[HandStep]:
         """Return the steps that send the applications to a cluster: readers first, where they have to read copies."""
-        longest = self._group.flow.writes_wait_seconds if self._facts.groups else 0
-        if longest:
-            readers = plan.work_denies(self._group.on(cluster)) - plan.topic_writes(self._group.on(cluster))
-            title = f"let the applications read on {cluster}, and not write yet"
-            yield HandStep(title, self._lift(cluster, readers))
-        else:
+        longest = self._group.flow.writes_wait_seconds
+        if not longest or not self._facts.groups:
             yield self.open(cluster)
+            yield self.route()
+            return
+        group, reached = self._group.on(cluster), access(self._facts.servers, cluster)
+        title = f"let the applications read on {cluster}, and not write yet"
+        yield HandStep(title, self._lift(cluster, plan.work_denies(group) - plan.topic_writes(group)))
         yield self.route()
-        if longest:
-            others = (name for name in self._group.clusters if name != cluster)
-            begins = " or ".join(f"{name}{self._group.copies_named}" for name in others)
-            title = (
-                f"wait until the consumer groups have read the copies on {cluster}, at most {duration(longest)}: "
-                f"repeat the command until each topic that begins with {begins} has a LAG of 0, or 1, which may be a "
-                "transaction marker. Where applications write earlier, records of a key may be read out of order"
-            )
-            groups, file = sorted(self._facts.groups), "groups-that-read.txt"
-            shown = tools.positions_of_groups(access(self._facts.servers, cluster), file)
-            yield HandStep(title, (shown,), files={file: tools.options_file(groups)})
-            yield self.open(cluster)
+        begins = " or ".join(mark for name, mark in group.copies_begin.items() if name != cluster)
+        title = (
+            f"wait until the consumer groups have read the copies on {cluster}, at most {duration(longest)}: "
+            f"repeat the command until each topic that begins with {begins} has a LAG of 0, or 1, which may be a "
+            "transaction marker. Where applications write earlier, records of a key may be read out of order"
+        )
+        file = "groups-that-read.txt"
+        shown = tools.positions_of_groups(reached, file)
+        yield HandStep(title, (shown,), files={file: tools.options_file(self._facts.groups)})
+        yield self.open(cluster)
 
     def wait_for_copy(self) -> HandStep:
         """Return the step that waits until everything is copied."""

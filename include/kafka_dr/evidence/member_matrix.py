@@ -4,36 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from kafka_dr.evidence.flow_picture import FlowPicture
-from kafka_dr.evidence.standby_lines import StandbyLine
 from kafka_dr.evidence.status_colour import StatusColour
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS
 
-
-class MemberCard(Protocol):
-    """What is known of the clients of one member."""
-
-    @property
-    def group(self) -> str:
-        """The protection group that its clients are."""
-        ...
-
-    @property
-    def picture(self) -> FlowPicture:
-        """Where they are, and the flow of a pair."""
-        ...
-
-    @property
-    def standbys(self) -> tuple[StandbyLine, ...]:
-        """The flow to each of several other members."""
-        ...
-
-    @property
-    def anchor(self) -> str:
-        """Where the rest is on the page."""
-        ...
+if TYPE_CHECKING:
+    from kafka_dr.evidence.status_view import GroupCard
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +51,7 @@ _NOT_WRITTEN = MemberCell("nothing new")
 _UNKNOWN = MemberCell("UNKNOWN", "unknown")
 
 
-def member_matrices(blocks: Mapping[str, Mapping[str, str]], cards: Sequence[MemberCard]) -> tuple[MemberMatrix, ...]:
+def member_matrices(blocks: Mapping[str, Mapping[str, str]], cards: Sequence[GroupCard]) -> tuple[MemberMatrix, ...]:
     """Return the table of each declaration.
 
     :param blocks: by the name of the block the groups of its members' clients, by member
@@ -87,19 +64,19 @@ def member_matrices(blocks: Mapping[str, Mapping[str, str]], cards: Sequence[Mem
     )
 
 
-def _row(member: str, card: MemberCard, members: Mapping[str, str]) -> MemberRow:
+def _row(member: str, card: GroupCard, members: Mapping[str, str]) -> MemberRow:
     return MemberRow(
         member, card.anchor, _clients(member, card), tuple(_cell(member, other, card) for other in members)
     )
 
 
-def _clients(member: str, card: MemberCard) -> MemberCell:
+def _clients(member: str, card: GroupCard) -> MemberCell:
     if not card.picture.known:
         return _UNKNOWN
     return MemberCell(f"on {card.picture.active}", "good" if card.picture.active == member else "warn")
 
 
-def _cell(member: str, other: str, card: MemberCard) -> MemberCell:
+def _cell(member: str, other: str, card: GroupCard) -> MemberCell:
     """Return what another member holds. Nobody writes on a member whose clients are elsewhere."""
     if other == member:
         return _ITSELF

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.register.digests import DIGESTS_TOPIC
@@ -40,9 +40,7 @@ class Guarded:
             return False
         if acl.principal in self.owners or acl.operation not in (*self.operations, AclOperation.ALL):
             return False
-        if acl.pattern is PatternType.PREFIXED:
-            return self.name.startswith(acl.name)
-        return acl.name in ("*", self.name)
+        return acl.covers(self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,11 @@ class ProtectionGroup(GroupKeys):
         """What is between the name of its cluster and that of a topic in the name of a copy; empty: as its original."""
         return self.flow.separator if self.renames_copies else ""
 
+    @property
+    def copies_begin(self) -> dict[str, str]:
+        """What the names of copies begin with, by the cluster of their originals; nothing where they have those."""
+        return {each: f"{each}{self.flow.separator}" for each in self.clusters} if self.renames_copies else {}
+
     def naming(self, source: str, target: str) -> Naming | None:
         """Return what the copies of one cluster's topics are called on another; ``None``: as their originals."""
         return DefaultNaming(source, target, self.flow.separator) if self.renames_copies else None
@@ -224,7 +229,7 @@ class ProtectionGroup(GroupKeys):
 
     def _reads_as_copy(self, name: str) -> bool:
         """Return whether a name begins with that of a cluster, where copies do: a pattern may match it all the same."""
-        return self.renames_copies and name.startswith(tuple(f"{each}{self.flow.separator}" for each in self.clusters))
+        return name.startswith(tuple(self.copies_begin.values()))
 
     def owns_group(self, name: str) -> bool:
         """Return whether a consumer group moves with this protection group."""

@@ -27,8 +27,6 @@ from support.switched_group import SwitchedGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
-_BEFORE_OPEN = STEPS_AFTER_APPROVAL[: STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET)]
-_UP_TO_OPEN = STEPS_AFTER_APPROVAL[: STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET) + 1]
 _AFTER_ROUTE = STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.VERIFY) :]
 
 
@@ -72,13 +70,11 @@ def step(group: NamedGroup, name: StepName, request: RunRequest) -> StepRecord:
         return run_step(name, request, clients)
 
 
-def opened(group: NamedGroup) -> RunRequest:
+def begun(group: NamedGroup, last: StepName) -> RunRequest:
+    """Run a planned failover up to and with a step."""
     request = group.request()
     with group.protection.clients() as clients:
-        run_step(StepName.PREFLIGHT, request, clients)
-        group.protection.approve(request, clients)
-    for name in _UP_TO_OPEN:
-        assert step(group, name, request).good
+        assert all(record.good for record in group.protection.run_until(request, last, clients))
     return request
 
 
@@ -111,7 +107,7 @@ def test_a_topic_opens_when_its_copy_is_read_and_no_sooner(protection: NamedProt
     group = adopted(protection, seconds=120)
     prepared(group)
     name, payments, refunded = group.name, group.local(0), refunds(protection)
-    request = opened(group)
+    request = begun(group, StepName.OPEN_TARGET)
     assert group.active == "west"
     assert group.refused("west", rights.ORDERS_APP, payments)
     with ThreadPoolExecutor(1) as pool:
@@ -143,12 +139,7 @@ def test_a_topic_opens_when_its_copy_is_read_and_no_sooner(protection: NamedProt
 def test_who_does_not_read_is_named_and_each_change_may_be_the_last(protection: NamedProtection) -> None:
     group = adopted(protection, seconds=2)
     prepared(group)
-    request = group.request()
-    with protection.clients() as clients:
-        run_step(StepName.PREFLIGHT, request, clients)
-        protection.approve(request, clients)
-    for each in _BEFORE_OPEN:
-        assert step(group, each, request).good
+    request = begun(group, StepName.CUT_OVER_GROUPS)
     for each in (StepName.OPEN_TARGET, StepName.FLIP_ROUTE):
         mortal = DyingProcess()
         record = mortal.until_through(partial(step, group, each, request))
@@ -167,12 +158,7 @@ def test_who_does_not_read_is_named_and_each_change_may_be_the_last(protection: 
 def test_what_cannot_be_read_delays_writes_and_never_prevents_them(protection: NamedProtection) -> None:
     group = adopted(protection, seconds=2)
     prepared(group)
-    request = group.request()
-    with protection.clients() as clients:
-        run_step(StepName.PREFLIGHT, request, clients)
-        protection.approve(request, clients)
-    for each in _BEFORE_OPEN:
-        assert step(group, each, request).good
+    request = begun(group, StepName.CUT_OVER_GROUPS)
     with protection.cluster("west", "admin") as admin:
         copies = f"east.{protection.topic_prefix}"
         gone = {acl for acl in admin.acls.list() if acl.principal == "User:audit" and acl.name == copies}
@@ -197,7 +183,7 @@ def test_nobody_waits_for_copies_that_are_read_and_markers_are_nothing_to_read(p
     group.wait_copied()
     read_all = {**{group.local(n): 5 for n in range(2)}, **{group.copy(n, "west"): 0 for n in range(2)}}
     protection.commit("east", f"{group.name}-head", read_all)
-    request = opened(group)
+    request = begun(group, StepName.OPEN_TARGET)
     assert not group.refused("west", rights.ORDERS_APP, group.local(0)), "it opens to readers and writers at once"
     flipped = step(group, StepName.FLIP_ROUTE, request)
     assert "copies_read_first" not in {proof.name for proof in flipped.proofs}

@@ -267,8 +267,8 @@ def test_offsets_that_an_ended_run_has_translated_are_none_of_the_next_move(phas
     assert (set(found) == {"orders-readers"}) is known
 
 
-@pytest.mark.parametrize(("state", "others"), [("stable", ["east."]), ("handed_over", ["east."])])
-def test_where_copies_are_read_first_readers_are_let_in_before_writers(state: str, others: list[str]) -> None:
+@pytest.mark.parametrize("state", ["stable", "handed_over"])
+def test_where_copies_are_read_first_readers_are_let_in_before_writers(state: str) -> None:
     flow = ORDERS.flow.model_copy(update={"naming": "default", "order": "copy_first", "copy_first_seconds": 90})
     group, read = ORDERS.model_copy(update={"flow": flow}), {"orders-head": frozenset({"orders.payments"})}
     ours = AddedAcls(plan.standby(group))
@@ -284,7 +284,7 @@ def test_where_copies_are_read_first_readers_are_let_in_before_writers(state: st
     assert "--operation Write --topic" not in lifted[readers]
     assert "--operation Read" in lifted[readers]
     assert "--operation Write" in lifted[writers]
-    assert all(each in titles[waiting] for each in others)
+    assert "east." in titles[waiting]
     assert "west." not in titles[waiting]
     assert steps[waiting].files == {"groups-that-read.txt": "--group=orders-head\n"}
 

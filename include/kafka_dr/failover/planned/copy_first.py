@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.clusters.model import Acl, PatternType
+from kafka_dr.clusters.model import Acl
 from kafka_dr.counted import counted
 from kafka_dr.durations import duration
 from kafka_dr.errors import Refused
@@ -112,13 +112,7 @@ def checks(run: Run) -> Iterator[Check]:
 
 def closed_for(denies: Collection[Acl], topics: Set[str]) -> frozenset[Acl]:
     """Return those of the DENYs that cover one of the topics."""
-    return frozenset(
-        deny
-        for deny in denies
-        if any(
-            name.startswith(deny.name) if deny.pattern is PatternType.PREFIXED else name == deny.name for name in topics
-        )
-    )
+    return frozenset(deny for deny in denies if any(map(deny.covers, topics)))
 
 
 def _wait_until_read(run: Run) -> Mapping[str, LeftToRead]:
