@@ -96,12 +96,19 @@ class DisasterRehearsal(Rehearsal):
     @contextmanager
     def _lost(self, source: str) -> Iterator[None]:
         """Lose a cluster with its Connect. Whatever happens meanwhile, afterwards none of its processes hangs."""
+        if self._strands:
+            self._strand(source, self._target(source))
         try:
             self._strike(source)
             yield
         finally:
             if self._wishes.hang:
                 self._wake(self._processes_of(source))
+
+    @property
+    def _strands(self) -> bool:
+        """Whether the disaster has to take something; else it takes what replication happens to be late with."""
+        return self._wishes.sabotage is not None and self._wishes.sabotage.is_about_stranded
 
     def _strike(self, source: str) -> None:
         """Let the disaster happen."""
@@ -121,10 +128,16 @@ class DisasterRehearsal(Rehearsal):
                 self._lab.restart(name)
 
     def _stop_flow(self, source: str, target: str) -> None:
-        """Let nothing be copied to a cluster any more, so that the disaster takes something."""
+        """Let nothing be copied to a cluster any more."""
         with self._connect_of(target) as connect:
             connect.stop(Flow(PROTECTION_GROUP, source, target).name)
         self._wait_until_stopped(source, target, seconds=_STOPPED_SECONDS)
+
+    def _strand(self, source: str, target: str) -> None:
+        """Let applications write for a while what is not copied."""
+        self._stop_flow(source, target)
+        self._did(f"nothing is copied from {source} to {target} any more")
+        time.sleep(self._wishes.settle_seconds)
 
     def _wait_until_stopped(self, source: str, target: str, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until a flow is stopped; dr_health stops one that a cluster which came back has started again."""

@@ -6,9 +6,7 @@ names. A planned failover, the loss of the active cluster, its return and the wa
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from types import MappingProxyType
@@ -35,14 +33,10 @@ class NamesRehearsal(MovedThenLost):
         if run.verb == PLANNED:
             super()._after_a_move(operator, run)
 
-    @contextmanager
-    def _lost(self, source: str) -> Iterator[None]:
-        """Lose a cluster with records that were not copied."""
-        self._stop_flow(source, target := self._target(source))
-        self._did(f"nothing is copied from {source} to {target} any more")
-        time.sleep(self._wishes.settle_seconds)
-        with super()._lost(source):
-            yield
+    @property
+    def _strands(self) -> bool:
+        """Always: late records are what it is about."""
+        return True
 
     def _welcome(self, run: FailoverRun) -> None:
         """Keep what the active cluster holds before anything can arrive on it."""

@@ -26,6 +26,11 @@ class Sabotage(StrEnum):
         """Whether there has to be one for it."""
         return self in _ABOUT_DISASTERS
 
+    @property
+    def is_about_stranded(self) -> bool:
+        """Whether the lost cluster has to hold records that no other holds."""
+        return self in {Sabotage.FLOW_LEFT_RUNNING, Sabotage.STRANDED_DROPPED}
+
 
 _ABOUT_DISASTERS = frozenset(
     {Sabotage.FENCE_LEFT_OPEN, Sabotage.FLOW_LEFT_RUNNING, Sabotage.OFFSET_ONE_TOO_FAR, Sabotage.STRANDED_DROPPED}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 import psutil
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -175,12 +175,12 @@ class Saboteur:
     def _offset_plus_one(self, _source: str, target: str) -> str:
         """A group misses exactly one record in each partition. Before a disaster it has read more than it committed."""
         moved, seen = [], processed_in(self._logs / f"{GROUP}.jsonl")
-        for each in self._positions(target):
+        for each in self._first_to_read(target):
             unread = self._first_record(target, each, seen=seen)
             if unread is not None:
                 moved.append(TopicPartition(each.topic, each.partition, unread + 1))
         if not moved:
-            raise LabError(f"{TOPIC} on {target} holds no record that {GROUP} has not read")
+            raise LabError(f"neither {TOPIC} nor a copy of it on {target} holds a record that {GROUP} has not read")
         self._place(target, moved)
         return f"moved {GROUP} past one unread record in {len(moved)} partitions on {target}"
 
@@ -229,8 +229,15 @@ class Saboteur:
         if cluster not in self._reached:
             self._reached[cluster] = KafkaCluster(cluster, ClientSettings.from_librdkafka(self._admin[cluster]))
         found = self._reached[cluster].groups.offsets([GROUP], require_stable=False)[GROUP]
-        paid = [(p, offset) for p, offset in sorted(found.items()) if p.topic == TOPIC or p.topic.endswith(f".{TOPIC}")]
+        paid = [(p, offset) for p, offset in sorted(found.items()) if _is_paid(p.topic)]
         return [TopicPartition(p.topic, p.partition, offset) for p, offset in paid]
+
+    def _first_to_read(self, cluster: str) -> list[TopicPartition]:
+        """Where the group continues in each partition: at the beginning of those in which it has committed nothing."""
+        committed = {(each.topic, each.partition): each for each in self._positions(cluster)}
+        topics = self._client(cluster).list_topics(timeout=CALL_SECONDS).topics.values()
+        partitions = [(each.topic, number) for each in topics if _is_paid(each.topic) for number in each.partitions]
+        return [committed.get(each, TopicPartition(*each, OFFSET_BEGINNING)) for each in sorted(partitions)]
 
     def _place(self, cluster: str, positions: list[TopicPartition]) -> None:
         wanted = ConsumerGroupTopicPartitions(GROUP, positions)
@@ -281,6 +288,11 @@ def processed_in(log: Path) -> Collection[tuple[str, int]]:
     """Application and number of each record that a reader's log says it has processed, on whichever cluster."""
     rows = (event["records"] for event in read(log) if event["event"] == "processed")
     return {(application, sequence) for records in rows for _, application, sequence in records}
+
+
+def _is_paid(topic: str) -> bool:
+    """Whether a topic is that of the payments, or a copy of it."""
+    return topic == TOPIC or topic.endswith(f".{TOPIC}")
 
 
 def _let_go(process: psutil.Process) -> None:
