@@ -235,9 +235,13 @@ class Saboteur:
     def _first_to_read(self, cluster: str) -> list[TopicPartition]:
         """Where the group continues in each partition: at the beginning of those in which it has committed nothing."""
         committed = {(each.topic, each.partition): each for each in self._positions(cluster)}
+        partitions = sorted(self._partitions(cluster))
+        return [committed.get(each, TopicPartition(*each, OFFSET_BEGINNING)) for each in partitions]
+
+    def _partitions(self, cluster: str) -> list[tuple[str, int]]:
+        """Every partition of the payments and of their copies."""
         topics = self._client(cluster).list_topics(timeout=CALL_SECONDS).topics.values()
-        partitions = [(each.topic, number) for each in topics if _is_paid(each.topic) for number in each.partitions]
-        return [committed.get(each, TopicPartition(*each, OFFSET_BEGINNING)) for each in sorted(partitions)]
+        return [(each.topic, number) for each in topics if _is_paid(each.topic) for number in each.partitions]
 
     def _place(self, cluster: str, positions: list[TopicPartition]) -> None:
         wanted = ConsumerGroupTopicPartitions(GROUP, positions)

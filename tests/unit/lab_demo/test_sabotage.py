@@ -29,6 +29,8 @@ LOG = {
 class SaboteurInMemory(Saboteur):
     """Finds one partition, and a group that has committed less than it has read."""
 
+    uncommitted: tuple[str, ...] = ()
+
     def __init__(self, logs: Path) -> None:
         super().__init__(Sabotage.OFFSET_PLUS_ONE, admin={}, application={}, logs=logs, reader=lambda: 0)
         self.placed: list[int] = []
@@ -41,6 +43,9 @@ class SaboteurInMemory(Saboteur):
 
     def _stop_reader(self, stopped: object) -> bool:
         return True
+
+    def _partitions(self, cluster: str) -> list[tuple[str, int]]:
+        return [(TOPIC, 0), *((topic, 0) for topic in self.uncommitted)]
 
     def _positions(self, cluster: str) -> list[TopicPartition]:
         return [TopicPartition(TOPIC, 0, COMMITTED)]
@@ -86,8 +91,16 @@ def test_a_group_that_has_read_everything_is_not_moved_and_that_is_said(tmp_path
     everything = [("payments", 6), ("billing", 6), ("payments", 7)]
     assert struck(tmp_path, everything) == (
         [],
-        f"did not come to offset_plus_one: {TOPIC} on west holds no record that {GROUP} has not read",
+        f"did not come to offset_plus_one: neither {TOPIC} nor a copy of it on west holds a record that {GROUP} has not"
+        " read",
     )
+
+
+def test_a_copy_in_which_a_group_has_committed_nothing_is_read_from_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SaboteurInMemory, "uncommitted", (f"west.{TOPIC}",))
+    assert struck(tmp_path, [("payments", 6)])[0] == [13, 10]
 
 
 def struck(logs: Path, read: list[tuple[str, int]]) -> tuple[list[int], str]:
