@@ -16,7 +16,7 @@ from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.parallel import ask_all
 from lab import airflow_home, class_archives, clients, credentials, jars, java, proxy, rights, spark, topology_file
 from lab.airflow_services import Airflow
-from lab.allowed import allowed_on
+from lab.allowed import allowed_in
 from lab.bootstrap import cache_folder, check_space
 from lab.clusters import Cluster, clusters_of
 from lab.context import LabContext
@@ -67,6 +67,7 @@ class Lab:
     :param kafka: the version of the brokers, one of :data:`lab.jars.BROKERS`; by default as it was made, or Connect's
     :param naming: what copies of topics are called; by default as it was made, or as their originals
     :param proxied: whether it has a proxy before each cluster; one that was made with it keeps it
+    :param active_active: whether each cluster has applications of its own; by default as it was made, or not
     """
 
     #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
@@ -88,6 +89,7 @@ class Lab:
         kafka: str | None = None,
         naming: Naming | None = None,
         proxied: bool = False,
+        active_active: bool | None = None,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(
@@ -101,6 +103,7 @@ class Lab:
             kafka=kafka,
             naming=naming,
             proxied=proxied,
+            active_active=active_active,
         )
         self.clusters = clusters_of(self.settings)
         self.supervisor = Supervisor(self.home)
@@ -132,7 +135,7 @@ class Lab:
 
     def allowed_on(self, cluster: str) -> Iterator[Acl]:
         """Yield every right that the lab gives on a cluster."""
-        return allowed_on(self.cluster(cluster), self.settings.flows, naming=self.settings.naming)
+        return allowed_in(self.home, self.settings, self.cluster(cluster))
 
     def target_of(self, source: str) -> str:
         """Return where the first flow from a cluster leads.

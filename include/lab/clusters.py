@@ -111,11 +111,21 @@ _KNOWN = tuple(Cluster(name, number, _IDS[number]) for number, name in enumerate
 EAST, WEST, *_ = _KNOWN
 
 PROTECTION_GROUP = "orders"
-TOPICS = (
-    AppTopic("orders.payments", partitions=6),
-    AppTopic("orders.invoices", partitions=4),
-    AppTopic("orders.dr-canary", partitions=4),
-)
+TOPICS_OF_APPLICATIONS = (AppTopic("orders.payments", partitions=6), AppTopic("orders.invoices", partitions=4))
+TOPICS = (*TOPICS_OF_APPLICATIONS, AppTopic(f"{PROTECTION_GROUP}.dr-canary", partitions=4))
+
+
+def clients_of(member: str) -> str:
+    """Return the protection group of the clients of a member, in a lab of active-active use."""
+    return f"{PROTECTION_GROUP}-{member}"
+
+
+def topics_of(settings: Settings) -> tuple[AppTopic, ...]:
+    """Return the topics that each cluster of a lab has from the beginning."""
+    if not settings.active_active:
+        return TOPICS
+    canaries = (AppTopic(f"{clients_of(name)}.dr-canary", partitions=4) for name in settings.names)
+    return (*TOPICS_OF_APPLICATIONS, *canaries)
 
 
 def clusters_of(settings: Settings) -> tuple[Cluster, ...]:

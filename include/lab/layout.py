@@ -80,7 +80,11 @@ class Home:
     @property
     def route(self) -> Path:
         """The file that applications read to find their cluster."""
-        return self.root / "route" / "orders.json"
+        return self.route_of("orders")
+
+    def route_of(self, group: str) -> Path:
+        """The file that applications of a protection group read to find their cluster."""
+        return self.root / "route" / f"{group}.json"
 
     @property
     def mirrormaker(self) -> Path:
@@ -231,6 +235,7 @@ class Settings:
     :param kafka: the version of the brokers
     :param naming: what copies of topics are called
     :param proxied: whether a cluster is reached from outside of its datacenter by a proxy, which can cut it off
+    :param active_active: whether each cluster has applications of its own, which write there
     """
 
     port_base: int
@@ -243,6 +248,7 @@ class Settings:
     kafka: str = KAFKA_VERSION
     naming: Naming = NAMING
     proxied: bool = False
+    active_active: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers or clusters that has no ports, and a flow between clusters that are not there."""
@@ -307,6 +313,7 @@ class Settings:
                 kafka=str(stored.get("kafka", KAFKA_VERSION)),
                 naming="default" if stored.get("naming") == "default" else NAMING,
                 proxied=bool(stored.get("proxied", False)),
+                active_active=bool(stored.get("active_active", False)),
             )
         except FileNotFoundError:
             return None
@@ -326,6 +333,7 @@ class Settings:
             "kafka": self.kafka,
             "naming": self.naming,
             "proxied": self.proxied,
+            "active_active": self.active_active,
         }
         home.settings.write_text(json.dumps(kept) + "\n")
 
@@ -347,12 +355,14 @@ def chosen_settings(
     kafka: str | None = None,
     naming: Naming | None = None,
     proxied: bool = False,
+    active_active: bool | None = None,
 ) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
     :param mechanism: for a new lab; one that was made keeps its own
     :param spark_cluster: whether it gets a Spark cluster; one that has it keeps it
     :param proxied: whether it has a proxy; one that was made with it keeps it
+    :param active_active: whether each cluster has applications of its own; their copies have other names
     :raises LabError: the lab was made with other brokers, clusters, flows or names of copies, or without a proxy.
     """
     stored = Settings.read(home)
@@ -365,8 +375,9 @@ def chosen_settings(
             clusters=2 if clusters is None else clusters,
             chosen_flows=flows,
             kafka=kafka or KAFKA_VERSION,
-            naming=naming or NAMING,
+            naming=naming or ("default" if active_active else NAMING),
             proxied=proxied,
+            active_active=bool(active_active),
         )
     for what, asked, made in (
         ("{} broker(s) a cluster", brokers, stored.brokers),
@@ -375,6 +386,7 @@ def chosen_settings(
         ("brokers of Kafka {}", kafka, stored.kafka),
         ("{} naming of copies", naming, stored.naming),
         ("{}", "a proxy" if proxied else None, "a proxy" if stored.proxied else "no proxy"),
+        ("active_active: {}", active_active, stored.active_active),
     ):
         if asked is not None and asked != made:
             raise LabError(

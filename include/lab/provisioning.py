@@ -17,9 +17,9 @@ from confluent_kafka.admin import (
 )
 
 from kafka_dr.clusters.acls import binding_of
-from lab.allowed import allowed_on
+from lab.allowed import allowed_in, allowed_on
 from lab.clients import broker_user, librdkafka
-from lab.clusters import TOPICS, Cluster
+from lab.clusters import Cluster, topics_of
 from lab.context import LabContext
 from lab.credentials import ADMIN
 from lab.errors import LabError
@@ -54,10 +54,10 @@ def provision(context: LabContext, cluster: Cluster) -> None:
     _create_users(context, cluster, (ADMIN, *PRINCIPALS))
     with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
         settings = context.settings
-        bindings = [binding_of(allowed) for allowed in allowed_on(cluster, settings.flows, naming=settings.naming)]
+        bindings = [binding_of(allowed) for allowed in allowed_in(context.home, settings, cluster)]
         topics = [
             NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(settings.brokers, 3))
-            for topic in TOPICS
+            for topic in topics_of(settings)
         ]
         # A new user's first login may meet a broker that has not seen the user yet; the client tries again by itself.
         rights = admin.create_acls(bindings, request_timeout=SECONDS)

@@ -1,17 +1,22 @@
 """The topology of a lab: the project's own, with a declaration of each further cluster, a standby of each group.
 
 In a lab whose copies have other names than their originals, groups say so, and leave out what is not for them. In one
-with a proxy, routes lead applications to the brokers themselves.
+of active-active use a block takes the place of the group. In one with a proxy, routes lead applications to the brokers
+themselves.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from lab.clusters import WEST, clusters_of
+from kafka_dr.topology.active_active import BLOCKS
+from lab.clusters import PROTECTION_GROUP, TOPICS_OF_APPLICATIONS, WEST, clients_of, clusters_of
 from lab.layout import NAMING, PROJECT, Home, Settings
+from lab.traffic import billing
+from lab.traffic.fleet import groups
 
 _OF_TWO = PROJECT / "include" / "topology.yaml"
 
@@ -45,4 +50,20 @@ def write(home: Home, settings: Settings) -> None:
         if settings.naming != NAMING:
             group["flow"]["naming"] = settings.naming
             del group["drill"]
+    if settings.active_active:
+        topology[BLOCKS] = {PROTECTION_GROUP: _block(settings, topology.pop("protection_groups")[PROTECTION_GROUP])}
     path(home, settings).write_text(yaml.safe_dump(topology, sort_keys=False))
+
+
+def _block(settings: Settings, group: dict[str, Any]) -> dict[str, Any]:
+    """Return what a group declares as active-active use: each cluster is a member, whose clients have a route."""
+    for key in ("clusters", "initial_active", "route", "topic_prefixes", "consumer_group_prefixes"):
+        del group[key]
+    routes = {name: f"${{KAFKA_DR_LAB_HOME}}/route/{clients_of(name)}.json" for name in settings.names}
+    return {
+        "members": {name: {"route": {"kind": "file", "path": path}} for name, path in routes.items()},
+        "topics": [topic.name for topic in TOPICS_OF_APPLICATIONS],
+        "union": [each for each in groups() if each != billing.GROUP],
+        "local": [billing.GROUP],
+        **group,
+    }

@@ -12,6 +12,9 @@ from lab.demo.options import DemoOptions, Sabotage
 from lab.errors import LabError
 from lab.traffic.rates import Rates
 
+#: What fails over, apart from a pair by plan.
+_COURSES = ("unplanned", "standbys", "names", "active_active")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the demo."""
@@ -53,6 +56,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "cluster, its late records, and the way back",
     )
     parser.add_argument(
+        "--active-active",
+        action="store_true",
+        help="three clusters that take writes, each from its own clients: those of one leave and come back, another "
+        "one is lost, returns, and its clients too",
+    )
+    parser.add_argument(
         "--observe",
         action="store_true",
         help="somebody else's MirrorMaker with real faults instead: `kafka_dr observe` has to find each of them",
@@ -73,7 +82,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     :returns: 0 if every invariant held, 1 if not
     :raises LabError: it could not be run
     """
-    from lab.demo.disaster import DisasterRehearsal  # what these import would slow down every other command
+    from lab.demo.active_active import MembersRehearsal  # what these import would slow down every other command
+    from lab.demo.disaster import DisasterRehearsal
     from lab.demo.names import NamesRehearsal
     from lab.demo.rehearsal import Rehearsal, rehearse
     from lab.demo.standbys import CLUSTERS, StandbysDisaster, StandbysRehearsal
@@ -82,13 +92,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return _observe(options, console)
     if options.switches < 1:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
-    if options.names and (options.standbys or options.unplanned or options.switches != 1):
-        raise LabError("--names has its own course: leave --standbys, --unplanned and --switches out")
-    unplanned = options.unplanned or options.names
+    for own in ("names", "active_active"):
+        others = [each for each in _COURSES if each != own and getattr(options, each)]
+        if getattr(options, own) and (others or options.switches != 1):
+            said = ", ".join(_option(each) for each in _COURSES if each != own)
+            raise LabError(f"{_option(own)} has its own course: leave {said} and --switches out")
+    unplanned = options.unplanned or options.names or options.active_active
     if options.hang and not unplanned:
-        raise LabError("--hang is only for --unplanned and --names")
-    if options.standbys and options.sabotage:
-        raise LabError("--sabotage is for two clusters: leave --standbys out")
+        raise LabError("--hang is only for --unplanned, --names and --active-active")
+    if (options.standbys or options.active_active) and options.sabotage:
+        raise LabError("--sabotage is for two clusters: leave --standbys and --active-active out")
     _check_folder(options.report)
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
     if sabotage is not None and sabotage.is_about_a_disaster is not unplanned:
@@ -106,14 +119,20 @@ def run(options: argparse.Namespace, console: Console) -> int:
     )
     pair, several = (DisasterRehearsal, StandbysDisaster) if options.unplanned else (Rehearsal, StandbysRehearsal)
     kind = NamesRehearsal if options.names else several if options.standbys else pair
+    kind = MembersRehearsal if options.active_active else kind
     lab = Lab(
         options.home,
         port_base=options.port_base,
-        clusters=CLUSTERS if options.standbys else None,
+        clusters=CLUSTERS if options.standbys or options.active_active else None,
         naming="default" if options.names else None,
+        active_active=options.active_active or None,
         proxied=options.standbys and unplanned and not options.hang,
     )
     return rehearse(kind(lab, wishes, console), report=options.report)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _check_folder(report: Path | None) -> None:
@@ -125,9 +144,9 @@ def _observe(options: argparse.Namespace, console: Console) -> int:
     from lab.demo.observed import screen
     from lab.demo.observed.rehearsal import ObservedRehearsal, ObservedWishes
 
-    others = ("unplanned", "hang", "sabotage", "standbys", "names")
+    others = ("hang", "sabotage", *_COURSES)
     if options.switches != 1 or any(getattr(options, each) for each in others):
-        raise LabError(f"--observe fails nothing over: leave --{', --'.join(others)} and --switches out")
+        raise LabError(f"--observe fails nothing over: leave {', '.join(map(_option, others))} and --switches out")
     _check_folder(options.report)
     wishes = ObservedWishes(
         page=options.report.absolute() if options.report else None,

@@ -22,7 +22,7 @@ from lab.clusters import PROTECTION_GROUP
 from lab.credentials import ADMIN, CONTENT_KEY, passwords_of
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster_sabotage import DisasterSaboteur
-from lab.demo.failover_run import FailoverRun, FailoverRunner, RunParameters
+from lab.demo.failover_run import FailoverRun, FailoverRunner
 from lab.demo.rehearsal import DAGS, Rehearsal, periods_of, watching
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import Saboteur
@@ -130,7 +130,7 @@ class DisasterRehearsal(Rehearsal):
     def _stop_flow(self, source: str, target: str) -> None:
         """Let nothing be copied to a cluster any more."""
         with self._connect_of(target) as connect:
-            connect.stop(Flow(PROTECTION_GROUP, source, target).name)
+            connect.stop(Flow(self._group, source, target).name)
         self._wait_until_stopped(source, target, seconds=_STOPPED_SECONDS)
 
     def _strand(self, source: str, target: str) -> None:
@@ -142,7 +142,7 @@ class DisasterRehearsal(Rehearsal):
     def _wait_until_stopped(self, source: str, target: str, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until a flow is stopped; dr_health stops one that a cluster which came back has started again."""
         with self._connect_of(target) as connect:
-            connect.wait_for(Flow(PROTECTION_GROUP, source, target).name, "stopped", deadline_seconds=seconds)
+            connect.wait_for(Flow(self._group, source, target).name, "stopped", deadline_seconds=seconds)
 
     def _connect_of(self, cluster: str) -> ConnectClient:
         return ConnectClient(HttpEndpoint(self._connect_urls()[cluster]), clock=SystemClock())
@@ -155,7 +155,7 @@ class DisasterRehearsal(Rehearsal):
 
     def _leave(self, runner: FailoverRunner, source: str, target: str, saboteur: Saboteur | None) -> FailoverRun:
         self._say(f"Unplanned failover {source} → {target}")
-        run = runner.run(RunParameters(source, target, dag=UNPLANNED), meanwhile=watching(saboteur, source, target))
+        run = runner.run(self._order(source, target, dag=UNPLANNED), meanwhile=watching(saboteur, source, target))
         self._let_work(run)
         return run
 
@@ -184,11 +184,11 @@ class DisasterRehearsal(Rehearsal):
         self._say(f"Failback: {left.source} becomes a copy of {left.target}")
         self._earlier = (FormerLogs(left.source, time.time(), self._logs_of(left.source)),)
         conf = {"mode": "rebuild", "rescue": "republish"}
-        return runner.run(RunParameters(left.target, left.source, dag=FAILBACK, moves=False, conf=conf))
+        return runner.run(self._order(left.target, left.source, dag=FAILBACK, moves=False, **conf))
 
     def _move(self, runner: FailoverRunner, *, source: str, target: str, why: str) -> FailoverRun:
         self._say(f"Planned failover {source} → {target}: {why}")
-        run = runner.run(RunParameters(source, target))
+        run = runner.run(self._order(source, target))
         self._let_work(run)
         return run
 
@@ -196,7 +196,7 @@ class DisasterRehearsal(Rehearsal):
         self._say("Result")
         self._traffic.stop(drain_seconds=1.0)
         left = next((run for run in runs if run.verb != PLANNED), runs[0])
-        listed = self._lists / PROTECTION_GROUP / left.run
+        listed = self._lists / left.group / left.run
         observation = observe(
             self._traffic.logs,
             self._settings(ADMIN),
@@ -205,13 +205,17 @@ class DisasterRehearsal(Rehearsal):
             earlier=self._earlier,
             names=self._names,
         )
-        verdict = check_invariants(observation, periods_of(began, runs), left=self._left)
-        return verdict.also([*NOT_JUDGED, *self._keeping(observation, runs)])
+        return self._judge(observation, began, runs).also([*NOT_JUDGED, *self._keeping(observation, runs)])
+
+    def _judge(self, observation: Observation, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+        """Check what applications and clusters say."""
+        return check_invariants(observation, periods_of(began, runs), left=self._left)
 
     def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
         """Check deletions, passwords, and what the audits said."""
         ids = self._topic_ids()
-        audits = audits_in(self._lab.home.evidence / "audits" / PROTECTION_GROUP / "checksum")
+        audited = self._lab.home.evidence / "audits"
+        audits = [each for group in self._groups for each in audits_in(audited / group / "checksum")]
         connect = list(self._connect_urls().values())
         argv = self._lab.supervisor.argv()
         return (

@@ -41,6 +41,7 @@ class RunParameters:
 
     :param moves: whether the verb makes the target the active cluster
     :param conf: parameters other than group, source, target and reason
+    :param group: the protection group
     """
 
     source: str
@@ -48,6 +49,7 @@ class RunParameters:
     dag: str = DAG
     moves: bool = True
     conf: Mapping[str, Any] = field(default_factory=dict)
+    group: str = PROTECTION_GROUP
 
     @property
     def verb(self) -> str:
@@ -64,6 +66,7 @@ class FailoverRun:
     :param moves: whether its verb makes the target the active cluster
     :param approved_by: who answered its questions, as Airflow has it
     :param verb: the procedure that it followed
+    :param group: the protection group
     """
 
     run: str
@@ -75,6 +78,7 @@ class FailoverRun:
     moves: bool = True
     approved_by: tuple[str, ...] = ()
     verb: str = PLANNED
+    group: str = PROTECTION_GROUP
 
     @property
     def through(self) -> bool:
@@ -139,9 +143,9 @@ class FailoverRunner:
         :raises LabError: Airflow does not do its part in time
         """
         run = f"{_OF_A_DEMO}{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{order.source}-to-{order.target}"
-        evidence = RunEvidence(self._evidence, group=PROTECTION_GROUP, run=run)
+        evidence = RunEvidence(self._evidence, group=order.group, run=run)
         ends = {"source": order.source, "target": order.target} if order.moves else {}
-        conf = {"protection_group": PROTECTION_GROUP, "reason": "demonstration", **ends, **order.conf}
+        conf = {"protection_group": order.group, "reason": "demonstration", **ends, **order.conf}
         self._operator.trigger(order.dag, run, conf)
         told: set[tuple[str, int]] = set()
 
@@ -176,6 +180,7 @@ class FailoverRunner:
             order.moves,
             tuple(each.responder for each in answers if each.responder is not None),
             order.verb,
+            order.group,
         )
 
     def withdraw_left(self, dags: Sequence[str]) -> list[str]:
@@ -212,7 +217,7 @@ class FailoverRunner:
             if asking is None:
                 break
             answered.append(asking)
-            answers.append(self._answer(dag, evidence.folder.name, asking, approver))
+            answers.append(self._answer(dag, evidence.folder.parent.name, evidence.folder.name, asking, approver))
         return answers
 
     def _wait_for_question(
@@ -238,14 +243,14 @@ class FailoverRunner:
                 raise LabError(f"run {run} of {dag} {waits}: see its log")
             self._sleep(0.5 if answered else 0.2)
 
-    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> PendingApproval:
+    def _answer(self, dag: str, group: str, run: str, task: str, approver: AirflowApi) -> PendingApproval:
         parked = time.monotonic()
         question = self._operator.question(dag, run, task)
 
         def answered() -> bool:
             return self._operator.question(dag, run, task).responded_at is not None
 
-        page = self._operator.question_page(dag, PROTECTION_GROUP, run)
+        page = self._operator.question_page(dag, group, run)
         option = self._answering(question, page, answered)
         if option is not None:
             time.sleep(max(0.0, parked + LEAVING_SECONDS - time.monotonic()))

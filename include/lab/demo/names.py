@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster import FAILBACK, measured_before
-from lab.demo.failover_run import FailoverRun, FailoverRunner, RunParameters
+from lab.demo.failover_run import FailoverRun, FailoverRunner
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.standbys import MovedThenLost
 from lab.demo.switch_times import PLANNED
@@ -51,7 +51,7 @@ class NamesRehearsal(MovedThenLost):
         if self._left is not None:
             late = LateRecords(left.target, self._there, self._logs_of(left.source))
             self._left = replace(self._left, late=late)
-        return runner.run(RunParameters(left.target, left.source, dag=FAILBACK, moves=False))
+        return runner.run(self._order(left.target, left.source, dag=FAILBACK, moves=False))
 
     def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
         """Check as of other disasters, and late records and consumer groups in detail."""

@@ -31,7 +31,7 @@ from lab.layout import NAMING
 from lab.processes import uninterrupted
 from lab.rights import ORDERS_APP
 from lab.status import LabStatus
-from lab.traffic.control import Traffic
+from lab.traffic.control import Fleets, Traffic
 
 OPERATOR, APPROVERS = "admin", ("alice", "bob")
 DAGS = ("dr_adopt", "dr_flows", DAG)
@@ -53,7 +53,17 @@ class Rehearsal:
         self._lab = lab
         self._wishes = wishes
         self.console = console
-        self._traffic = Traffic(lab, rates=wishes.rates)
+        self._traffic: Traffic | Fleets = Traffic(lab, rates=wishes.rates)
+
+    @property
+    def _group(self) -> str:
+        """The protection group that is moved next."""
+        return PROTECTION_GROUP
+
+    @property
+    def _groups(self) -> tuple[str, ...]:
+        """All protection groups."""
+        return (self._group,)
 
     def run(self) -> DemoOutcome:
         """Everything, in order.
@@ -96,16 +106,17 @@ class Rehearsal:
 
     def _set_up(self, operator: AirflowApi) -> None:
         """Adopt the protection group and have its flow run."""
-        self._say(f"Adoption of the protection group {PROTECTION_GROUP}")
+        self._say(f"Adoption of the protection group {' and '.join(self._groups)}")
         for dag in self.dags:
             operator.wait_for_dag(dag, seconds=DAG_SECONDS)
-        for dag in ("dr_adopt", "dr_flows"):
+        adoptions = [("dr_adopt", {"protection_group": group}) for group in self._groups]
+        for dag, conf in (*adoptions, ("dr_flows", {})):
             run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-            operator.trigger(dag, run, {"protection_group": PROTECTION_GROUP} if dag == "dr_adopt" else {})
+            operator.trigger(dag, run, conf)
             state = operator.wait_for_end(dag, run, seconds=SETTING_UP_SECONDS)
             if state != "success":
                 raise LabError(f"{dag} ended as {state}: see {operator.page(dag, run)}")
-            self._did(f"{dag} [dim]{state}[/]; active: {self._active()}")
+            self._did(f"{' '.join((dag, *conf.values()))} [dim]{state}[/]")
 
     def _start_traffic(self) -> float:
         began = time.time()
@@ -139,7 +150,7 @@ class Rehearsal:
             target = self._target(source)
             self._say(f"Planned failover {source} → {target} under load ({number} of {self._wishes.switches})")
             saboteur = self._saboteur() if number == self._wishes.switches else None
-            runs.append(runner.run(RunParameters(source, target), meanwhile=watching(saboteur, source, target)))
+            runs.append(runner.run(self._order(source, target), meanwhile=watching(saboteur, source, target)))
             if saboteur is not None:
                 sabotage = saboteur.result()
             self._let_work(runs[-1])
@@ -147,6 +158,10 @@ class Rehearsal:
                 break
             self._after_a_move(operator, runs[-1])
         return tuple(runs), sabotage
+
+    def _order(self, source: str, target: str, *, dag: str = DAG, moves: bool = True, **conf: str) -> RunParameters:
+        """What is to be run."""
+        return RunParameters(source, target, dag, moves, conf, self._group)
 
     def _target(self, source: str) -> str:
         """Where the group is moved from a cluster."""
@@ -205,12 +220,11 @@ class Rehearsal:
 
     def _active(self) -> str:
         """The cluster that the route names."""
+        route = self._lab.home.route_of(self._group)
         try:
-            return str(json.loads(self._lab.home.route.read_text())["active"])
+            return str(json.loads(route.read_text())["active"])
         except (OSError, ValueError, KeyError) as error:
-            raise LabError(
-                f"the route {self._lab.home.route} does not say which cluster is active ({error})"
-            ) from error
+            raise LabError(f"the route {route} does not say which cluster is active ({error})") from error
 
     def _say(self, what: str) -> None:
         self.console.print(f"\n[bold]{escape(what)}[/]")

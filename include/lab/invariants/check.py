@@ -49,7 +49,7 @@ def check_invariants(
             uncommitted_at_freeze=sum(again.uncommitted.values()),
             redelivered_by_group=again.redelivered,
             uncommitted_by_group=again.uncommitted,
-            rpo_seconds=_rpo(observation, seen, losses, left),
+            rpo_seconds=rpo_seconds(observation, seen, losses, left),
             losses=losses.figures if losses else None,
         ),
         switches=changes,
@@ -62,7 +62,9 @@ def not_judged(invariant: Invariant, why: str) -> InvariantResult:
     return InvariantResult(invariant, "not judged", f"{STATEMENTS[invariant]}: not judged here, {why}")
 
 
-def _rpo(observation: Observation, seen: Completeness, losses: LossCheck | None, left: LostCluster | None) -> float:
+def rpo_seconds(
+    observation: Observation, seen: Completeness, losses: LossCheck | None, left: LostCluster | None
+) -> float:
     """Of a disaster what it took counts, although it is in the list; what was taken after the switch does not."""
     if losses is None or left is None:
         return loss_seconds(observation, seen.lost)

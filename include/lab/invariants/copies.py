@@ -1,24 +1,27 @@
-"""Whether each standby holds the same records as the active cluster, in the same order, each once."""
+"""Whether each copy holds the same records as its original, in the same order, each once."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import product
 
 from lab.invariants.model import InvariantResult, Logs, RecordId
 
 
-def differing(logs: Mapping[str, Logs], active: str) -> list[str]:
-    """Return a sentence for each partition in which a cluster does not hold what the active one holds.
+def differing(logs: Mapping[str, Logs], active: str | None = None) -> list[str]:
+    """Return a sentence for each partition of which a cluster does not hold what its original holds.
 
     :param logs: what each cluster holds, by its name
+    :param active: where the originals are; if left out, on the origin of each partition
     """
     found = []
-    for cluster, held in sorted(logs.items()):
-        for partition in sorted({*held, *logs[active]}):
-            theirs, ours = ([each.record for each in log.get(partition, ())] for log in (held, logs[active]))
-            if theirs != ours or not all(each.intact for each in held.get(partition, ())):
-                found.append(f"{cluster} holds {len(theirs)} records of {partition}, and {active} {len(ours)}")
+    every = sorted({partition for held in logs.values() for partition in held})
+    for cluster, partition in product(sorted(logs), every):
+        at, held = active or partition.origin, logs[cluster].get(partition, ())
+        theirs, ours = ([each.record for each in log] for log in (held, logs[at].get(partition, ())))
+        if theirs != ours or not all(each.intact for each in held):
+            found.append(f"{cluster} holds {len(theirs)} records of {partition}, and {at} {len(ours)}")
     return found
 
 

@@ -26,7 +26,6 @@ from lab.traffic.records import headers, identify
 
 TOPIC = "orders.invoices"
 GROUP = "billing-settlement"
-TRANSACTIONAL_ID = "billing-settlement-1"
 CUSTOMERS = 40
 MOST_AT_ONCE = 200
 GATHER_SECONDS = 0.1
@@ -51,7 +50,7 @@ class Billing:
             application.client(
                 **{
                     "group.id": GROUP,
-                    "group.instance.id": f"{GROUP}-1",
+                    "group.instance.id": application.name,
                     "session.timeout.ms": 6000,
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
@@ -90,7 +89,7 @@ class Billing:
         producer = Producer(
             self._app.client(
                 **{
-                    "transactional.id": TRANSACTIONAL_ID,
+                    "transactional.id": f"{GROUP}-{self._app.name}",
                     "transaction.timeout.ms": 10_000,
                     "linger.ms": 5,
                     "partitioner": "murmur2_random",

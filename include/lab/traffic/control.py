@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,12 +45,19 @@ class Traffic:
     :param lab: a lab whose brokers run
     :param directory: where the logs are kept; by default ``traffic`` in the lab's folder
     :param suffix: what their names end with, if they are a second fleet next to the usual one, with the same groups
+    :param route: where they find their cluster; by default the route of the lab
     """
 
     def __init__(
-        self, lab: Lab, directory: Path | None = None, *, rates: Rates | None = None, suffix: str = ""
+        self,
+        lab: Lab,
+        directory: Path | None = None,
+        *,
+        rates: Rates | None = None,
+        suffix: str = "",
+        route: Path | None = None,
     ) -> None:
-        self._lab, self._suffix, self._process = lab, suffix, NAME + suffix
+        self._lab, self._suffix, self._process, self._route = lab, suffix, NAME + suffix, route or lab.home.route
         self._rates = rates or Rates()
         self.logs = directory or lab.home.root / "traffic"
 
@@ -134,9 +141,52 @@ class Traffic:
         argv = [sys.executable, "-m", "lab.traffic", "--home", str(self._lab.home.root), "--logs", str(self.logs)]
         argv += ["--payments-per-second", str(self._rates.payments_per_second)]
         argv += ["--slow-per-second", str(self._rates.slow_per_second)]
-        argv += [f"--suffix={self._suffix}"]
+        argv += [f"--suffix={self._suffix}", "--route", str(self._route)]
         argv += [] if self._lab.settings.naming == NAMING else ["--copies"]
+        argv += ["--settles-own"] if self._lab.settings.active_active else []
         environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT / "include"), "PYTHONUNBUFFERED": "1"}
         return Command(
             name=self._process, argv=tuple(argv), environ=environ, folder=self.logs, grace_seconds=2 * GRACE_SECONDS
         )
+
+
+class Fleets:
+    """Several fleets as one, whose logs are in one folder."""
+
+    def __init__(self, fleets: Sequence[Traffic]) -> None:
+        self._fleets = fleets
+        self.logs = fleets[0].logs
+
+    @property
+    def log_paths(self) -> tuple[Path, ...]:
+        """The log of each application."""
+        return tuple(path for each in self._fleets for path in each.log_paths)
+
+    def start(self) -> None:
+        """Start all applications, and wait until each of them has done something.
+
+        :raises LabError: one of them gets nothing done
+        """
+        for each in self._fleets:
+            each.start()
+
+    def idle(self, *, since: float) -> list[str]:
+        """Applications that got nothing done since a moment."""
+        return [name for each in self._fleets for name in each.idle(since=since)]
+
+    def stop(self, *, drain_seconds: float = 0.0) -> None:
+        """End all applications; writers first, the others ``drain_seconds`` later."""
+        if drain_seconds:
+            for each in self._fleets:
+                if each.running:
+                    each.quiesce()
+            time.sleep(drain_seconds)
+        for each in self._fleets:
+            each.stop()
+
+    def pid(self, name: str) -> int:
+        """The process of an application.
+
+        :raises LabError: it does not run
+        """
+        return next(each for each in self._fleets if name in each.status()).pid(name)

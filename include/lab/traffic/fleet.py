@@ -47,10 +47,11 @@ def habits(rates: Rates, called: Callable[[str], str] = str) -> tuple[Habit, ...
     )
 
 
-def fleet(rates: Rates, *, copies: bool = False, suffix: str = "") -> Mapping[str, AppSpec]:
+def fleet(rates: Rates, *, copies: bool = False, settles_all: bool = True, suffix: str = "") -> Mapping[str, AppSpec]:
     """Every application by name.
 
     :param copies: whether they read the copies of topics, too, which have other names
+    :param settles_all: whether billing does so, too
     :param suffix: what their names end with, where there is another fleet
     """
     called = under_any_name if copies else str
@@ -59,7 +60,7 @@ def fleet(rates: Rates, *, copies: bool = False, suffix: str = "") -> Mapping[st
         Payments(application, per_second=rates.payments_per_second).run()
 
     def bill(application: Application) -> None:
-        Billing(application, called(payments.TOPIC)).run()
+        Billing(application, called(payments.TOPIC) if settles_all else payments.TOPIC).run()
 
     def reading(habit: Habit) -> Callable[[Application], None]:
         return lambda application: ReadingApp(application, habit).run()

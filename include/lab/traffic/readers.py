@@ -65,7 +65,7 @@ class ReadingApp:
             application.client(
                 **{
                     "group.id": habit.group,
-                    "group.instance.id": f"{habit.group}-1",
+                    "group.instance.id": application.name,
                     "session.timeout.ms": 6000,
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
@@ -180,5 +180,6 @@ class ReadingApp:
         return due
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._processed.clear()  # another member may have gone on with what this one had processed and not committed
         for each in consumer.committed(partitions, timeout=5.0):
             self._committed[each.topic, each.partition] = each.offset  # negative where there is none

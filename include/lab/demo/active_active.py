@@ -1,0 +1,114 @@
+"""Active-active use: three clusters take writes, each from its own clients, and hold copies of what the others take.
+
+The clients of one member leave by plan and come back. Another member is lost with records that nobody else holds; its
+clients go to a third one, its records arrive late, and its clients come back as well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from rich.console import Console
+
+from lab.api import Lab
+from lab.clusters import clients_of
+from lab.demo.airflow_rest import AirflowApi
+from lab.demo.disaster import FAILBACK, DisasterRehearsal
+from lab.demo.failover_run import FailoverRun, FailoverRunner
+from lab.demo.options import DemoOptions
+from lab.demo.rehearsal import periods_of
+from lab.invariants.copies import differing
+from lab.invariants.members import check_members
+from lab.invariants.model import ActivePeriod, InvariantReport, LateRecords, Logs, Observation
+from lab.traffic.control import Fleets, Traffic
+
+EQUAL_SECONDS = 90.0
+_ASKING_SECONDS = 2.0
+
+
+class MembersRehearsal(DisasterRehearsal):
+    """Runs the demonstration of active-active use in one lab."""
+
+    _there: Logs = MappingProxyType({})
+
+    def __init__(self, lab: Lab, wishes: DemoOptions, console: Console) -> None:
+        super().__init__(lab, wishes, console)
+        self._moved, *_, self._lost_member = lab.settings.names
+        self._member = self._moved
+        many = len(lab.settings.names)
+        rates = replace(wishes.rates, payments_per_second=wishes.rates.payments_per_second / many)
+        fleets = [
+            Traffic(lab, rates=rates, suffix=f"-{name}", route=lab.home.route_of(clients_of(name)))
+            for name in lab.settings.names
+        ]
+        self._traffic = Fleets(fleets)
+
+    @property
+    def _group(self) -> str:
+        return clients_of(self._member)
+
+    @property
+    def _groups(self) -> tuple[str, ...]:
+        return tuple(map(clients_of, self._lab.settings.names))
+
+    @property
+    def _strands(self) -> bool:
+        """Always: late records are a part of it."""
+        return True
+
+    def _fail_over(
+        self, operator: AirflowApi, approvers: Sequence[AirflowApi]
+    ) -> tuple[tuple[FailoverRun, ...], str | None]:
+        """Move the clients of one member and bring them back, then lose another member."""
+        runner, runs = self._runner(operator, approvers), list[FailoverRun]()
+        home, other = self._moved, self._target(self._moved)
+        for source, target, what in ((home, other, "leave it"), (other, home, "come back")):
+            runs.append(self._move(runner, source=source, target=target, why=f"the clients of {home} {what}"))
+            if not runs[-1].through:
+                return tuple(runs), None
+            time.sleep(self._wishes.warm_up_seconds)
+        self._member = self._lost_member
+        lost, sabotage = super()._fail_over(operator, approvers)
+        return (*runs, *lost), sabotage
+
+    def _strand(self, source: str, target: str) -> None:
+        """Let applications write for a while what no other member has."""
+        for other in self._lab.settings.names:
+            if other != source:
+                self._stop_flow(source, other)
+        self._did(f"nothing is copied from {source} any more")
+        time.sleep(self._wishes.settle_seconds)
+
+    def _welcome(self, run: FailoverRun) -> None:
+        """Keep what the target holds before anything can arrive on it."""
+        self._there = self._logs_of(run.target)
+        super()._welcome(run)
+
+    def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
+        """Let the late records arrive, once their list is approved."""
+        self._say(f"Failback: what {left.source} alone holds arrives late, once that is approved")
+        if self._left is not None:
+            late = LateRecords(left.target, self._there, self._logs_of(left.source))
+            self._left = replace(self._left, late=late)
+        return runner.run(self._order(left.target, left.source, dag=FAILBACK, moves=False))
+
+    def _judge(self, observation: Observation, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+        return check_members(observation, self._periods(began, runs), left=self._left)
+
+    def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+        """Judge once each member has what the others took, if no run was stopped."""
+        self._traffic.stop(drain_seconds=1.0)
+        deadline = time.monotonic() + EQUAL_SECONDS
+        while all(run.through for run in runs) and time.monotonic() < deadline:
+            if not differing({name: self._logs_of(name) for name in self._lab.settings.names}):
+                break
+            time.sleep(_ASKING_SECONDS)
+        return super()._check(began, runs)
+
+    def _periods(self, began: float, runs: Sequence[FailoverRun]) -> dict[str, list[ActivePeriod]]:
+        """The clusters on which the clients of each member were meant to be, in their order."""
+        of = {name: [run for run in runs if run.group == clients_of(name)] for name in self._lab.settings.names}
+        return {name: periods_of(began, moves) if moves else [ActivePeriod(name, began)] for name, moves in of.items()}
