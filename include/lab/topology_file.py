@@ -16,7 +16,7 @@ from kafka_dr.topology.active_active import BLOCKS
 from lab.clusters import PROTECTION_GROUP, TOPICS_OF_APPLICATIONS, WEST, clients_of, clusters_of
 from lab.layout import NAMING, PROJECT, Home, Settings
 from lab.traffic import billing
-from lab.traffic.fleet import groups
+from lab.traffic.fleet import UNION
 
 _OF_TWO = PROJECT / "include" / "topology.yaml"
 
@@ -59,11 +59,12 @@ def _block(settings: Settings, group: dict[str, Any]) -> dict[str, Any]:
     """Return what a group declares as active-active use: each cluster is a member, whose clients have a route."""
     for key in ("clusters", "initial_active", "route", "topic_prefixes", "consumer_group_prefixes"):
         del group[key]
+    group["flow"] |= {"refresh_topics_seconds": 10, "tasks_max": 1}  # there is a flow from each cluster to each other
     routes = {name: f"${{KAFKA_DR_LAB_HOME}}/route/{clients_of(name)}.json" for name in settings.names}
     return {
         "members": {name: {"route": {"kind": "file", "path": path}} for name, path in routes.items()},
         "topics": [topic.name for topic in TOPICS_OF_APPLICATIONS],
-        "union": [each for each in groups() if each != billing.GROUP],
+        "union": list(UNION),
         "local": [billing.GROUP],
         **group,
     }

@@ -151,6 +151,29 @@ def test_a_group_under_other_names_moves_loses_its_cluster_and_returns(tmp_path:
 
 
 @pytest.mark.long
+def test_the_clients_of_one_member_leave_and_another_member_is_lost(tmp_path: Path, lab_command: Command) -> None:
+    done = lab_command("demo", "--active-active", "--yes", "--report", str(tmp_path / "report.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = report_of(tmp_path / "report.json")
+    assert {(each["name"], each["outcome"]) for each in report["invariants"]} == {
+        *((name, "held") for name in ("I1", "I2", "I3", "I4", "I7", "I8", "I9", "I10")),
+        *((name, "not judged") for name in ("I5", "I6")),
+    }
+    moves = [(each["verb"], each["source"], each["target"]) for each in report["switches"]]
+    assert moves == [
+        ("planned_failover", "east", "west"),
+        ("planned_failover", "west", "east"),
+        ("unplanned_failover", "north", "east"),
+        ("planned_failover", "east", "north"),
+    ]
+    assert (report["lost"], report["reordered"]) == (0, 0)
+    assert report["stranded"] - report["stranded_own"] >= report["real_loss"] > 0
+    assert report["rescued"] == report["stranded"] - report["stranded_own"]
+    said = " ".join(each["sentence"] for each in report["invariants"])
+    assert "each arrived on east once, in its order, as listed" in said
+
+
+@pytest.mark.long
 def test_a_sabotaged_way_under_other_names_is_found_out(tmp_path: Path, lab_command: Command) -> None:
     assert_found_out(lab_command, tmp_path, "--names", sabotage="offset_one_too_far", invariant="I3")
 

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--payments-per-second", type=float, default=usual.payments_per_second)
     parser.add_argument("--slow-per-second", type=float, default=usual.slow_per_second)
     parser.add_argument("--copies", action="store_true")
-    parser.add_argument("--settles-own", action="store_true")
+    parser.add_argument("--of-member", action="store_true")
     parser.add_argument("--route", type=Path, required=True)
     parser.add_argument("--suffix", default="")
     options = parser.parse_args(arguments)
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
     rates = Rates(payments_per_second=options.payments_per_second, slow_per_second=options.slow_per_second)
     folders = Folders(route=options.route, clients=home.clients, logs=options.logs, suffix=options.suffix)
     folders.logs.mkdir(parents=True, exist_ok=True)
-    jobs = fleet(rates, copies=options.copies, settles_all=not options.settles_own, suffix=options.suffix)
+    jobs = fleet(rates, copies=options.copies, of_member=options.of_member, suffix=options.suffix)
     AppSupervisor(jobs, folders).run()
 
 

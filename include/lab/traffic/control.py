@@ -63,7 +63,7 @@ class Traffic:
 
     @property
     def _fleet(self) -> Mapping[str, AppSpec]:
-        return fleet(self._rates, suffix=self._suffix)
+        return fleet(self._rates, of_member=self._lab.settings.active_active, suffix=self._suffix)
 
     @property
     def log_paths(self) -> tuple[Path, ...]:
@@ -143,7 +143,7 @@ class Traffic:
         argv += ["--slow-per-second", str(self._rates.slow_per_second)]
         argv += [f"--suffix={self._suffix}", "--route", str(self._route)]
         argv += [] if self._lab.settings.naming == NAMING else ["--copies"]
-        argv += ["--settles-own"] if self._lab.settings.active_active else []
+        argv += ["--of-member"] if self._lab.settings.active_active else []
         environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT / "include"), "PYTHONUNBUFFERED": "1"}
         return Command(
             name=self._process, argv=tuple(argv), environ=environ, folder=self.logs, grace_seconds=2 * GRACE_SECONDS

@@ -15,6 +15,8 @@ from lab.traffic.readers import Commits, Habit, ReadingApp
 from lab.traffic.records import under_any_name
 
 PAYMENTS, BILLING = "payments", "billing"
+#: The groups that run on each of several clusters that take writes, and read everything there.
+UNION = ("orders-head", "orders-slow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,12 @@ def habits(rates: Rates, called: Callable[[str], str] = str) -> tuple[Habit, ...
     )
 
 
-def fleet(rates: Rates, *, copies: bool = False, settles_all: bool = True, suffix: str = "") -> Mapping[str, AppSpec]:
+def fleet(rates: Rates, *, copies: bool = False, of_member: bool = False, suffix: str = "") -> Mapping[str, AppSpec]:
     """Every application by name.
 
     :param copies: whether they read the copies of topics, too, which have other names
-    :param settles_all: whether billing does so, too
+    :param of_member: whether they are the clients of one cluster of several that take writes: then only the groups of
+        :data:`UNION` read, and billing settles what is written where it runs
     :param suffix: what their names end with, where there is another fleet
     """
     called = under_any_name if copies else str
@@ -60,7 +63,7 @@ def fleet(rates: Rates, *, copies: bool = False, settles_all: bool = True, suffi
         Payments(application, per_second=rates.payments_per_second).run()
 
     def bill(application: Application) -> None:
-        Billing(application, called(payments.TOPIC) if settles_all else payments.TOPIC).run()
+        Billing(application, payments.TOPIC if of_member else called(payments.TOPIC)).run()
 
     def reading(habit: Habit) -> Callable[[Application], None]:
         return lambda application: ReadingApp(application, habit).run()
@@ -68,7 +71,11 @@ def fleet(rates: Rates, *, copies: bool = False, settles_all: bool = True, suffi
     jobs = [
         AppSpec(PAYMENTS, ORDERS_APP, pay, writes=payments.TOPIC),
         AppSpec(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
-        *(AppSpec(habit.group, ORDERS_APP, reading(habit), group=habit.group) for habit in habits(rates, called)),
+        *(
+            AppSpec(habit.group, ORDERS_APP, reading(habit), group=habit.group)
+            for habit in habits(rates, called)
+            if habit.group in UNION or not of_member
+        ),
     ]
     return {job.name: job for job in (replace(each, name=each.name + suffix) for each in jobs)}
 
