@@ -57,6 +57,8 @@ class GroupContext:
         self.clock = clients.clock
         #: The clusters that have just not answered, each with its error: they are not waited for again.
         self.known_silent: Mapping[str, KafkaDrError] = {}
+        #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
+        self.silent: frozenset[str] = frozenset()
         #: How long a change of access rules that are kept elsewhere may be waited for, if the topology allows more.
         self.rules_seconds = math.inf
         #: What several checks read together, each cluster once.

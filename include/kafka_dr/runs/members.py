@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState, highest
 from kafka_dr.runs.group_context import GroupContext
@@ -128,9 +128,18 @@ def _moves(state: RegisterState) -> bool:
 
 
 def _record(context: GroupContext, group: str) -> RegisterState | KafkaDrError | None:
-    """Return the newest record of another group, of the registers that answer."""
+    """Return the newest record of another group, of the registers that answer.
+
+    One that has not answered to an unplanned failover is not asked again: applications wait for the run.
+    """
+
+    def read(cluster: str) -> RegisterState | None:
+        if cluster in context.silent:
+            raise TryAgain(f"{cluster} did not answer")
+        return context.clients.register(cluster).read(group)
+
     try:
-        found = context.each_cluster(lambda cluster: context.clients.register(cluster).read(group))
+        found = context.each_cluster(read)
         known = {name: answer for name, answer in found.items() if not isinstance(answer, KafkaDrError)}
         return highest(known) if known else next(each for each in found.values() if isinstance(each, KafkaDrError))
     except KafkaDrError as error:

@@ -57,8 +57,6 @@ class Run(GroupContext):
         self.began = clients.clock.monotonic()
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
-        #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
-        self.silent: frozenset[str] = frozenset()
         #: What each register that answered held, by cluster, when an unplanned failover asked for its standing.
         self.seen: Mapping[str, RegisterState | None] = {}
         #: What the probes of this step saw of a source that may be down.

@@ -56,6 +56,10 @@ class MembersRehearsal(DisasterRehearsal):
     def _groups(self) -> tuple[str, ...]:
         return tuple(map(clients_of, self._lab.settings.names))
 
+    def _target(self, source: str) -> str:
+        """Home, or from there to the next member."""
+        return super()._target(source) if source == self._member else self._member
+
     @property
     def _strands(self) -> bool:
         """Always: late records are a part of it."""

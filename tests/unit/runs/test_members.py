@@ -28,6 +28,8 @@ class RecordsOfMembers:
     def __init__(self) -> None:
         self.registers = {name: MemoryRegister() for name in MEMBERS}
         self.silent: set[str] = set()
+        self.known_silent: set[str] = set()
+        self.asked: list[str] = []
         self.closed: set[str] = set()
         for member, group in GROUPS.items():
             others = tuple(other for other in MEMBERS if other != member)
@@ -47,6 +49,7 @@ class RecordsOfMembers:
         """Return a run of a member's clients, as far as it looks at the others."""
 
         def read(cluster: str, group: str) -> RegisterState | None:
+            self.asked.append(cluster)
             if cluster in self.silent:
                 raise ClusterUnreachable(f"{cluster} does not answer")
             return self.registers[cluster].read(group)
@@ -68,7 +71,12 @@ class RecordsOfMembers:
         clients = SimpleNamespace(register=lambda c: SimpleNamespace(read=lambda group: read(c, group)))
         source = self.record(member).active
         made = SimpleNamespace(
-            declared=declared, clients=clients, each_cluster=each_cluster, source=source, target=target
+            declared=declared,
+            clients=clients,
+            each_cluster=each_cluster,
+            source=source,
+            target=target,
+            silent=frozenset(self.known_silent),
         )
         return cast("Run", made)
 
@@ -129,6 +137,13 @@ def test_in_no_order_a_member_is_closed_that_others_use_and_one_of_two_runs_gets
                     ended[number] = stop.value
                 world.check()
         assert any(ended.values()), (turns, ended)
+
+
+def test_a_member_that_has_just_not_answered_is_not_waited_for_again() -> None:
+    world = RecordsOfMembers()
+    world.silent = world.known_silent = {"north"}
+    assert target_serves(world.run("north", "east")).outcome == "ok"
+    assert world.asked == ["east", "west"]
 
 
 def test_what_is_not_known_of_the_target_is_not_good() -> None:
