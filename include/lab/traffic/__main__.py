@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> None:
     folders = Folders(route=options.route, clients=home.clients, logs=options.logs, suffix=options.suffix)
     folders.logs.mkdir(parents=True, exist_ok=True)
     jobs = fleet(rates, copies=options.copies, of_member=options.of_member, suffix=options.suffix)
-    AppSupervisor(jobs, folders).run()
+    AppSupervisor(jobs, folders, follow=options.of_member).run()
 
 
 if __name__ == "__main__":

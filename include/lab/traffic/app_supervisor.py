@@ -79,10 +79,12 @@ class AppSupervisor:
     """Supervises the fleet until it is stopped.
 
     SIGUSR1 ends the applications that write, so that the others can catch up; SIGTERM ends everything.
+
+    :param follow: whether applications leave a cluster that refuses them nothing, when their route names another one
     """
 
-    def __init__(self, jobs: Mapping[str, AppSpec], folders: Folders) -> None:
-        self._folders = folders
+    def __init__(self, jobs: Mapping[str, AppSpec], folders: Folders, *, follow: bool = False) -> None:
+        self._folders, self._follow = folders, follow
         self._running = {name: _Running(job) for name, job in jobs.items()}
         self._quiet = False
         self._ending = False
@@ -103,6 +105,8 @@ class AppSupervisor:
     def _look(self) -> None:
         self._reap()
         now, route = time.monotonic(), _version(self._folders.route)
+        if self._follow and route is not None:
+            self._stop([each for each in self._running.values() if each.pid is not None and each.route != route])
         for each in self._running.values():
             hushed = self._quiet and each.job.writes is not None
             if each.pid is None and not hushed and each.is_due(now, route):
