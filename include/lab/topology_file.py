@@ -1,8 +1,8 @@
 """The topology of a lab: the project's own, with a declaration of each further cluster, a standby of each group.
 
 In a lab whose copies have other names than their originals, groups say so, and leave out what is not for them. In one
-of active-active use a block takes the place of the group. In one with a proxy, routes lead applications to the brokers
-themselves.
+of active-active use a block declares it instead of the group. In one with a proxy, routes lead applications to the
+brokers themselves.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class MembersRehearsal(DisasterRehearsal):
         return tuple(map(clients_of, self._lab.settings.names))
 
     def _target(self, source: str) -> str:
-        """Home, or from there to the next member."""
+        """The member whose clients they are, or from there the next one."""
         return super()._target(source) if source == self._member else self._member
 
     @property

@@ -103,7 +103,7 @@ def _of_clients(observation: Observation, member: str, periods: Iterable[str], l
 
 
 def _each_group_on_each(observation: Observation) -> Observation:
-    """Tell the group that runs on one member from that of the same name on another one."""
+    """Name the group that runs on one member otherwise than that on another one."""
     return replace(
         observation,
         deliveries=[replace(each, group=f"{each.group} on {each.cluster}") for each in observation.deliveries],
