@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,9 +34,10 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
 
 
 @contextmanager
-def supervised(folders: Folders) -> Iterator[None]:
+def supervised(folders: Folders, *, follow: bool = False) -> Iterator[None]:
     job = AppSpec("payments", "orders-app", never_reached, writes="orders")
-    process = multiprocessing.get_context("fork").Process(target=AppSupervisor({"payments": job}, folders).run)
+    supervisor = AppSupervisor({"payments": job}, folders, follow=follow)
+    process = multiprocessing.get_context("fork").Process(target=supervisor.run)
     process.start()
     try:
         yield
@@ -77,3 +79,27 @@ def test_a_route_that_changes_while_an_application_ends_is_tried(
     monkeypatch.setattr(app_supervisor, "live", live)
     with supervised(folders):
         eventually(lambda: ends(folders) == 2, seconds=120)
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_an_application_that_nobody_refuses_follows_its_route_if_it_watches_it(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, follow: bool
+) -> None:
+    def live(job: AppSpec, found: Folders, *, leave: Callable[[int], NoReturn]) -> NoReturn:
+        asked: list[int] = []
+        signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
+        (found.logs / "started").open("a").write("x")
+        while not asked:
+            time.sleep(app_supervisor.LOOK_SECONDS)
+        leave(0)
+
+    monkeypatch.setattr(app_supervisor, "live", live)
+    started = folders.logs / "started"
+    change_route(folders, "east")
+    with supervised(folders, follow=follow):
+        eventually(started.exists, seconds=120)
+        change_route(folders, "west")
+        if follow:
+            eventually(lambda: len(started.read_text()) == 2, seconds=120)
+        time.sleep(20 * app_supervisor.LOOK_SECONDS)
+        assert len(started.read_text()) == (2 if follow else 1), "no more often than the route changes"
