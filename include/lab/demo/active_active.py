@@ -9,20 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from rich.console import Console
 
 from lab.api import Lab
 from lab.clusters import clients_of
 from lab.demo.airflow_rest import AirflowApi
-from lab.demo.disaster import FAILBACK, DisasterRehearsal
+from lab.demo.disaster import DisasterRehearsal
 from lab.demo.failover_run import FailoverRun, FailoverRunner
 from lab.demo.options import DemoOptions
 from lab.demo.rehearsal import periods_of
 from lab.invariants.copies import differing
 from lab.invariants.members import check_members
-from lab.invariants.model import ActivePeriod, InvariantReport, LateRecords, Logs, Observation
+from lab.invariants.model import ActivePeriod, InvariantReport, Observation
 from lab.traffic.control import Fleets, Traffic
 
 EQUAL_SECONDS = 90.0
@@ -33,8 +32,6 @@ RECORDS_COST = 10
 
 class MembersRehearsal(DisasterRehearsal):
     """Runs the demonstration of active-active use in one lab."""
-
-    _there: Logs = MappingProxyType({})
 
     def __init__(self, lab: Lab, wishes: DemoOptions, console: Console) -> None:
         super().__init__(lab, wishes, console)
@@ -94,12 +91,7 @@ class MembersRehearsal(DisasterRehearsal):
         super()._welcome(run)
 
     def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
-        """Let the late records arrive, once their list is approved."""
-        self._say(f"Failback: what {left.source} alone holds arrives late, once that is approved")
-        if self._left is not None:
-            late = LateRecords(left.target, self._there, self._logs_of(left.source))
-            self._left = replace(self._left, late=late)
-        return runner.run(self._order(left.target, left.source, dag=FAILBACK, moves=False))
+        return self._deliver_late(runner, left)
 
     def _judge(self, observation: Observation, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         return check_members(observation, self._periods(began, runs), left=self._left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +33,15 @@ from lab.errors import LabError
 from lab.invariants.audits import audits_in, check_audits
 from lab.invariants.check import check_invariants, not_judged
 from lab.invariants.deletions import Agreed, Ids, check_deletions, topic_ids
-from lab.invariants.model import FormerLogs, InvariantReport, InvariantResult, LostCluster, Observation
+from lab.invariants.model import (
+    FormerLogs,
+    InvariantReport,
+    InvariantResult,
+    LateRecords,
+    Logs,
+    LostCluster,
+    Observation,
+)
 from lab.invariants.observe import observe
 from lab.invariants.secrets import check_secrets, connector_configs
 from lab.rights import ORDERS_APP
@@ -59,6 +68,8 @@ class DisasterRehearsal(Rehearsal):
     dags = (*DAGS, UNPLANNED, HEALTH, FAILBACK, CANARY)
     _left: LostCluster | None = None
     _earlier: tuple[FormerLogs, ...] = ()
+    #: What the target held before late records could arrive.
+    _there: Logs = MappingProxyType({})
     _before: Ids = MappingProxyType({})
 
     def _fail_over(
@@ -185,6 +196,14 @@ class DisasterRehearsal(Rehearsal):
         self._earlier = (FormerLogs(left.source, time.time(), self._logs_of(left.source)),)
         conf = {"mode": "rebuild", "rescue": "republish"}
         return runner.run(self._order(left.target, left.source, dag=FAILBACK, moves=False, **conf))
+
+    def _deliver_late(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
+        """Let what the lost cluster alone holds arrive in its copies, once the list of it is approved."""
+        self._say(f"Failback: what {left.source} alone holds arrives late, once that is approved")
+        if self._left is not None:
+            late = LateRecords(left.target, self._there, self._logs_of(left.source))
+            self._left = replace(self._left, late=late)
+        return runner.run(self._order(left.target, left.source, dag=FAILBACK, moves=False))
 
     def _move(self, runner: FailoverRunner, *, source: str, target: str, why: str) -> FailoverRun:
         self._say(f"Planned failover {source} → {target}: {why}")

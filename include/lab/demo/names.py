@@ -7,26 +7,23 @@ names. A planned failover, the loss of the active cluster, its return and the wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
-from types import MappingProxyType
 
 from lab.demo.airflow_rest import AirflowApi
-from lab.demo.disaster import FAILBACK, measured_before
+from lab.demo.disaster import measured_before
 from lab.demo.failover_run import FailoverRun, FailoverRunner
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.standbys import MovedThenLost
 from lab.demo.switch_times import PLANNED
 from lab.invariants.continued import Handover, check_continued
 from lab.invariants.late import check_late
-from lab.invariants.model import InvariantResult, LateRecords, Logs, Observation
+from lab.invariants.model import InvariantResult, Observation
 
 
 class NamesRehearsal(MovedThenLost):
     """Runs the demonstration of copies with other names in one lab."""
 
     _why = "to its own topics, so that it has read and written under both names"
-    _there: Logs = MappingProxyType({})
 
     def _after_a_move(self, operator: AirflowApi, run: FailoverRun) -> None:
         """After a disaster there is no standby to wait for."""
@@ -46,12 +43,7 @@ class NamesRehearsal(MovedThenLost):
         self._did(f"{run.target} is not copied to {run.source} before a failback")
 
     def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
-        """Let the late records arrive, once their list is approved."""
-        self._say(f"Failback: what {left.source} alone holds arrives late on {left.target}, once that is approved")
-        if self._left is not None:
-            late = LateRecords(left.target, self._there, self._logs_of(left.source))
-            self._left = replace(self._left, late=late)
-        return runner.run(self._order(left.target, left.source, dag=FAILBACK, moves=False))
+        return self._deliver_late(runner, left)
 
     def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
         """Check as of other disasters, and late records and consumer groups in detail."""
