@@ -32,28 +32,47 @@ def check_invariants(
     one_side, both_sides = check_single_writer(observation, periods, left=left)
     complete, no_loop, seen = check_completeness(observation, active=active)
     in_position, skipped = check_group_offsets(observation, since=since)
-    again = repeats(observation, since=since)
     changes = switches(observation, periods)
     losses = None if left is None else check_losses(observation, active=active, left=left)
     return InvariantReport(
         findings=(one_side, complete, in_position, *((losses.finding,) if losses else ()), no_loop),
-        figures=Figures(
-            acknowledged=sum(write.at >= since for write in observation.writes),
-            lost=len(seen.lost),
-            reordered=len(seen.reordered),
-            duplicated=len(seen.duplicated),
-            looped=len(seen.looped),
-            both_sides=both_sides,
-            skipped=skipped,
-            redelivered=sum(again.redelivered.values()),
-            uncommitted_at_freeze=sum(again.uncommitted.values()),
-            redelivered_by_group=again.redelivered,
-            uncommitted_by_group=again.uncommitted,
-            rpo_seconds=rpo_seconds(observation, seen, losses, left),
-            losses=losses.figures if losses else None,
+        figures=figures(
+            observation, [seen], since=since, both_sides=both_sides, skipped=skipped, losses=losses, left=left
         ),
         switches=changes,
         unknown=tuple(sentence for change in changes for sentence in change.unknown),
+    )
+
+
+def figures(
+    observation: Observation,
+    seen: Sequence[Completeness],
+    *,
+    since: float,
+    both_sides: int,
+    skipped: int,
+    losses: LossCheck | None,
+    left: LostCluster | None,
+) -> Figures:
+    """Return the figures of a report.
+
+    :param seen: what is wrong with the logs of each cluster that has to hold all; the worst counts
+    """
+    again = repeats(observation, since=since)
+    return Figures(
+        acknowledged=sum(write.at >= since for write in observation.writes),
+        lost=max(len(each.lost) for each in seen),
+        reordered=max(len(each.reordered) for each in seen),
+        duplicated=len(seen[0].duplicated),
+        looped=len(seen[0].looped),
+        both_sides=both_sides,
+        skipped=skipped,
+        redelivered=sum(again.redelivered.values()),
+        uncommitted_at_freeze=sum(again.uncommitted.values()),
+        redelivered_by_group=again.redelivered,
+        uncommitted_by_group=again.uncommitted,
+        rpo_seconds=max(_rpo(observation, each, losses, left) for each in seen),
+        losses=losses.figures if losses else None,
     )
 
 
@@ -62,9 +81,7 @@ def not_judged(invariant: Invariant, why: str) -> InvariantResult:
     return InvariantResult(invariant, "not judged", f"{STATEMENTS[invariant]}: not judged here, {why}")
 
 
-def rpo_seconds(
-    observation: Observation, seen: Completeness, losses: LossCheck | None, left: LostCluster | None
-) -> float:
+def _rpo(observation: Observation, seen: Completeness, losses: LossCheck | None, left: LostCluster | None) -> float:
     """Of a disaster what it took counts, although it is in the list; what was taken after the switch does not."""
     if losses is None or left is None:
         return loss_seconds(observation, seen.lost)

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lab.invariants.check import rpo_seconds
+from lab.invariants.check import figures
 from lab.invariants.completeness import check_completeness
 from lab.invariants.copies import differing
-from lab.invariants.group_offsets import check_group_offsets, repeats
+from lab.invariants.group_offsets import check_group_offsets
 from lab.invariants.late import check_late
 from lab.invariants.losses import check_losses
 from lab.invariants.model import (
     ActivePeriod,
-    Figures,
     InvariantReport,
     InvariantResult,
     Logs,
@@ -43,7 +42,6 @@ def check_members(
     ]
     complete = [check_completeness(observation, active=each) for each in periods]
     in_position, skipped = check_group_offsets(there := _each_group_on_each(observation), since=since)
-    again = repeats(there, since=since)
     changes = tuple(
         change
         for member, each in periods.items()
@@ -51,7 +49,6 @@ def check_members(
     )
     losses = None if left is None else check_losses(observation, active=periods[left.cluster][1].cluster, left=left)
     listed = () if losses is None or left is None else (losses.finding, check_late(observation, left))
-    seen = [each for _, _, each in complete]
     return InvariantReport(
         findings=(
             _worst(each for each, _ in single),
@@ -60,20 +57,14 @@ def check_members(
             *listed,
             _worst(tenth for _, tenth, _ in complete),
         ),
-        figures=Figures(
-            acknowledged=sum(write.at >= since for write in observation.writes),
-            lost=max(len(each.lost) for each in seen),
-            reordered=max(len(each.reordered) for each in seen),
-            duplicated=len(seen[0].duplicated),
-            looped=len(seen[0].looped),
+        figures=figures(
+            there,
+            [seen for _, _, seen in complete],
+            since=since,
             both_sides=sum(many for _, many in single),
             skipped=skipped,
-            redelivered=sum(again.redelivered.values()),
-            uncommitted_at_freeze=sum(again.uncommitted.values()),
-            redelivered_by_group=again.redelivered,
-            uncommitted_by_group=again.uncommitted,
-            rpo_seconds=max(rpo_seconds(observation, each, losses, left) for each in seen),
-            losses=losses.figures if losses else None,
+            losses=losses,
+            left=left,
         ),
         switches=changes,
         unknown=tuple(sentence for change in changes for sentence in change.unknown),
