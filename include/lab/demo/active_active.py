@@ -16,15 +16,15 @@ from lab.api import Lab
 from lab.clusters import clients_of
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster import DisasterRehearsal
-from lab.demo.failover_run import FailoverRun, FailoverRunner
+from lab.demo.failover_run import FailoverRun
 from lab.demo.options import DemoOptions
 from lab.demo.rehearsal import periods_of
+from lab.demo.standbys import EQUAL_SECONDS
 from lab.invariants.copies import differing
 from lab.invariants.members import check_members
 from lab.invariants.model import ActivePeriod, InvariantReport, Observation
 from lab.traffic.control import Fleets, Traffic
 
-EQUAL_SECONDS = 90.0
 _ASKING_SECONDS = 2.0
 #: How much less each fleet writes than that of a pair: three fleets, and six flows instead of one.
 RECORDS_COST = 10
@@ -57,11 +57,6 @@ class MembersRehearsal(DisasterRehearsal):
         """The member whose clients they are, or from there the next one."""
         return super()._target(source) if source == self._member else self._member
 
-    @property
-    def _strands(self) -> bool:
-        """Always: late records are a part of it."""
-        return True
-
     def _fail_over(
         self, operator: AirflowApi, approvers: Sequence[AirflowApi]
     ) -> tuple[tuple[FailoverRun, ...], str | None]:
@@ -84,14 +79,6 @@ class MembersRehearsal(DisasterRehearsal):
                 self._stop_flow(source, other)
         self._did(f"nothing is copied from {source} any more")
         time.sleep(self._wishes.settle_seconds)
-
-    def _welcome(self, run: FailoverRun) -> None:
-        """Keep what the target holds before anything can arrive on it."""
-        self._there = self._logs_of(run.target)
-        super()._welcome(run)
-
-    def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
-        return self._deliver_late(runner, left)
 
     def _judge(self, observation: Observation, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         return check_members(observation, self._periods(began, runs), left=self._left)

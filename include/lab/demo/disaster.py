@@ -44,6 +44,7 @@ from lab.invariants.model import (
 )
 from lab.invariants.observe import observe
 from lab.invariants.secrets import check_secrets, connector_configs
+from lab.layout import NAMING
 from lab.rights import ORDERS_APP
 
 UNPLANNED, HEALTH, FAILBACK, CANARY = "dr_unplanned_failover", "dr_health", "dr_failback", "dr_canary"
@@ -117,9 +118,15 @@ class DisasterRehearsal(Rehearsal):
                 self._wake(self._processes_of(source))
 
     @property
+    def _arrives_late(self) -> bool:
+        """Whether copies have other names, so that what a lost cluster alone holds arrives in them when it is back."""
+        return self._lab.settings.naming != NAMING
+
+    @property
     def _strands(self) -> bool:
         """Whether the disaster has to take something; else it takes what replication happens to be late with."""
-        return self._wishes.sabotage is not None and self._wishes.sabotage.is_about_stranded
+        sabotage = self._wishes.sabotage
+        return self._arrives_late or (sabotage is not None and sabotage.is_about_stranded)
 
     def _strike(self, source: str) -> None:
         """Let the disaster happen."""
@@ -173,6 +180,8 @@ class DisasterRehearsal(Rehearsal):
     def _welcome(self, run: FailoverRun) -> None:
         """Let the lost cluster return, with an application that does not know of the failover."""
         source = run.source
+        if self._arrives_late:
+            self._there = self._logs_of(run.target)
         self._say(f"{source} comes back, and a forgotten application with it")
         self._let_return(source)
         reachable = self._wait_until_back(source)
@@ -191,7 +200,9 @@ class DisasterRehearsal(Rehearsal):
         self._left = LostCluster(source, approved, reachable, at, FENCED_SECONDS, predicted_loss(run.evidence))
 
     def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
-        """Keep the stranded records, publish them again, and make the old cluster a copy."""
+        """Keep the stranded records, publish them again, and make the old cluster a copy; or let them arrive late."""
+        if self._arrives_late:
+            return self._deliver_late(runner, left)
         self._say(f"Failback: {left.source} becomes a copy of {left.target}")
         self._earlier = (FormerLogs(left.source, time.time(), self._logs_of(left.source)),)
         conf = {"mode": "rebuild", "rescue": "republish"}

@@ -11,7 +11,7 @@ from math import inf
 
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster import measured_before
-from lab.demo.failover_run import FailoverRun, FailoverRunner
+from lab.demo.failover_run import FailoverRun
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.standbys import MovedThenLost
 from lab.demo.switch_times import PLANNED
@@ -30,20 +30,11 @@ class NamesRehearsal(MovedThenLost):
         if run.verb == PLANNED:
             super()._after_a_move(operator, run)
 
-    @property
-    def _strands(self) -> bool:
-        """Always: late records are what it is about."""
-        return True
-
     def _welcome(self, run: FailoverRun) -> None:
-        """Keep what the active cluster holds before anything can arrive on it."""
-        self._there = self._logs_of(run.target)
+        """Nothing is copied to the lost cluster before a failback."""
         super()._welcome(run)
         self._wait_until_stopped(run.target, run.source)
         self._did(f"{run.target} is not copied to {run.source} before a failback")
-
-    def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
-        return self._deliver_late(runner, left)
 
     def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
         """Check as of other disasters, and late records and consumer groups in detail."""
