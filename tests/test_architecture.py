@@ -123,7 +123,7 @@ COMES_WITH = {"sqlalchemy", "fastapi", "starlette", "pydantic-core", "py4j", "un
 #: Is named for its version alone.
 NEEDED_BY_OTHERS = {"pandas"}
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
-LONGEST, LONGEST_TEST = 450, 500
+LONGEST = 500
 #: Joined here, so that this file does not contain what it looks for.
 MACHINE_PATHS = re.compile(
     r"(?<![\w.])/(" + "|".join(["wo" + "rk", "ro" + "ot", "opt/" + "dev", "home/" + r"\w+"]) + r")/"
@@ -359,7 +359,7 @@ def test_files_are_short() -> None:
     long = {}
     for path in (p for p in tracked_files() if p.suffix == ".py"):
         lines = len(path.read_text("utf-8").splitlines())
-        if lines > (LONGEST_TEST if (ROOT / "tests") in path.parents else LONGEST):
+        if lines > LONGEST:
             long[str(path.relative_to(ROOT))] = lines
     assert long == {}
 

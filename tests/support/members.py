@@ -52,6 +52,7 @@ class MemberProtection(Protection):
             "flow": base.flow.model_copy(update={"naming": "default"}),
         }
         keys["union"] = self.union
+        keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.lab.settings.names}
         members = {name: MemberSpec(route=self._route(base.route, name)) for name in self.lab.settings.names}
         block = ActiveActiveSpec(**keys, members=members)
         dumped, found = block.model_dump(exclude_unset=True), memberships(self.block, block)

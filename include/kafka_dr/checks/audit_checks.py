@@ -87,9 +87,7 @@ def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | 
 
 def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
     """Return what the newest audit of the run's flow says, judged by the group's limits."""
-    owned = run.owns_flow(run.flow)
-    history = run.history if owned else run.clients.register(run.arbiter).history(run.flow.group)
-    epoch, unseeded = flow_began(history, run.register_state, run.flow)
+    epoch, unseeded = flow_began(run.history_of_flows(run.source), run.register_state, run.flow)
     audits = run.group.audits
     verdict = gate.ask(
         run.clients.evidence_root,

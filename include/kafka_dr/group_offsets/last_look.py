@@ -54,6 +54,7 @@ class LastLook(StoredDocument):
     :param held_back: ranges of acknowledged records that an open transaction kept from being copied, by partition
     :param undecided: ranges of records of open transactions, by partition: lost only if they are not aborted
     :param held_by: whose transactions those are and since when, in words
+    :param ids_of_copies: of the copies there that have other names than their originals, by their names
     :param copy_lag_seconds: how long the copy took, as canaries showed it; ``None`` if unknown
     :param usual_per_second: offsets that are written in a second, over about an hour; ``None`` if unknown
     :param share_starts: where the state of share groups begins, next to read
@@ -77,6 +78,7 @@ class LastLook(StoredDocument):
     held_back: HeldRanges = field(default_factory=dict)
     undecided: HeldRanges = field(default_factory=dict)
     held_by: tuple[str, ...] = ()
+    ids_of_copies: Mapping[str, str] = field(default_factory=dict, metadata=stored(omitted=True))
     copy_lag_seconds: float | None = field(default=None, metadata=stored(omitted=True))
     usual_per_second: float | None = field(default=None, metadata=stored(omitted=True))
 
@@ -230,6 +232,7 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
         held_back={p: each.acknowledged for p, each in held.partitions.items() if each.acknowledged},
         undecided={p: each.open_ranges for p, each in held.partitions.items() if each.undecided},
         held_by=held.held_by,
+        ids_of_copies={name: topic.topic_id for name, topic in context.described_copies(flow.source).items()},
     )
 
 

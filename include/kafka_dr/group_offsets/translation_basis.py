@@ -19,6 +19,7 @@ from kafka_dr.offsets.translate.basis import TranslationBasis
 from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register.flow_seed import FlowSeed, all_seeds
+from kafka_dr.register.port import History
 from kafka_dr.register.quarantine import QUARANTINE, by_partition, quarantined
 from kafka_dr.runs.recorded_files import recorder
 from kafka_dr.runs.run import Run
@@ -94,12 +95,12 @@ def valid_seeds(run: Run, transfer: PositionTransfer | None = None) -> list[Flow
     :param transfer: between which logs; along the run's flow where ``None``
     """
     # Where a cluster was copied again, what was known of the topics before does not count.
-    rebuilt, clusters = _last_rebuild(run), {run.source, run.target}
-    found = all_seeds(run.history)
+    origin = run.source if transfer is None else transfer.origin
+    history, clusters = run.history_of_flows(origin), {run.source, run.target}
+    rebuilt, found = _last_rebuild(run, history), all_seeds(history)
     if not run.opens_copy:
         # Before the group was adopted with these names, the same topics may have been copies of one another.
         adopted = max((seed.epoch for seed in found if seed.mode is not None), default=0)
-        origin = run.source if transfer is None else transfer.origin
         found = [seed for seed in found if seed.epoch >= adopted and seed.source == origin]
     return [seed for seed in found if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
@@ -111,17 +112,19 @@ def ignored_ranges(run: Run, transfer: PositionTransfer | None = None) -> tuple[
 
     :param transfer: between which logs; along the run's flow where ``None``
     """
-    if not any(QUARANTINE in facts for facts in run.history.values()):
-        return {}, {}
     origin = run.source if transfer is None else transfer.origin
+    history = run.history_of_flows(origin)
+    if not any(QUARANTINE in facts for facts in history.values()):
+        return {}, {}
     on_source, on_target = (
-        _quarantined_on(run, end) if run.opens_copy or end == origin else {} for end in (run.source, run.target)
+        _quarantined_on(run, end, history) if run.opens_copy or end == origin else {}
+        for end in (run.source, run.target)
     )
     return on_source, on_target
 
 
-def _quarantined_on(run: Run, cluster: str) -> Ignored:
-    found = by_partition(quarantined(run.history, cluster, run.topic_ids(cluster)))
+def _quarantined_on(run: Run, cluster: str, history: History) -> Ignored:
+    found = by_partition(quarantined(history, cluster, run.topic_ids(cluster)))
     return {p: [OffsetRange(each.start, each.end) for each in ranges] for p, ranges in found.items()}
 
 
@@ -129,14 +132,14 @@ def _seeds_and_frontier(run: Run) -> dict[TopicPartition, list[SeedPoint]]:
     found = seeds(run)
     frontier = FileFrontierStore(run.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
     # A frontier of a cluster that was copied again since says nothing about the records that it holds now.
-    if frontier is not None and frontier.identity[2] >= _last_rebuild(run):
+    if frontier is not None and frontier.identity[2] >= _last_rebuild(run, run.history):
         for (topic, number), point in frontier.points.items():
             reached = SeedPoint(point.source_offset, point.target_offset)
             found.setdefault(TopicPartition(topic, number), []).append(reached)
     return found
 
 
-def _last_rebuild(run: Run) -> int:
+def _last_rebuild(run: Run, history: History) -> int:
     """Return the epoch in which one of this run's clusters was last copied again from nothing; 0 where none was."""
-    rebuilds = (facts["rebuild"] for facts in run.history.values() if "rebuild" in facts)
+    rebuilds = (facts["rebuild"] for facts in history.values() if "rebuild" in facts)
     return max((int(each["epoch"]) for each in rebuilds if each["cluster"] in (run.source, run.target)), default=0)

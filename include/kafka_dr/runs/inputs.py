@@ -95,10 +95,11 @@ class Inputs(StoredDocument):
         return found
 
 
-def folders_of(group: str, clusters: Iterable[str]) -> tuple[str, ...]:
+def folders_of(group: str, clusters: Iterable[str], *, third: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the folders below the evidence root that a switch of a group between two clusters reads.
 
     :param clusters: the names of the two
+    :param third: other clusters of which both have copies
     """
     first, second = clusters
     directions = (f"{first}-to-{second}", f"{second}-to-{first}")
@@ -109,6 +110,7 @@ def folders_of(group: str, clusters: Iterable[str]) -> tuple[str, ...]:
         f"offset_pairs/{group}",
         f"last_looks/{group}",
         *(f"offset_syncs/{direction}" for direction in directions),
+        *(f"offset_syncs/{origin}-to-{each}" for origin in third for each in (first, second)),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.outcomes import Check
@@ -20,6 +21,7 @@ from kafka_dr.waiting import wait_until
 
 TARGET_SERVES = "target_serves"
 NO_GUESTS = "no_guests"
+FROZEN_ELSEWHERE = "groups_frozen_elsewhere"
 #: How long the run of the member that is declared first waits until others, which are in its way, were rolled back.
 _YIELD_SECONDS = 20.0
 
@@ -90,6 +92,29 @@ def guests_are_left(run: Run) -> Check:
     """Return the same for an unplanned failover, which does not wait for other clients."""
     found = no_guests(run)
     return found if found.outcome == "ok" else replace(found, outcome="warning")
+
+
+def groups_frozen_elsewhere(run: Run) -> Check:
+    """Return whether no third member lets the groups read that move with these clients: they run on one at a time."""
+    groups, ends = run.declared.consumer_groups, (run.source, run.target)
+    third = [name for name in run.declared.clusters if groups and name not in ends]
+    found = parallel.ask_each(lambda name: run.reads_refused(name, groups), third)
+    unknown = [f"{name}: {each}" for name, each in found.items() if isinstance(each, KafkaDrError)]
+    wrong = [each for each in found.values() if isinstance(each, Check) and not each.passes]
+    if wrong:
+        todo = f"dr_health adds what is missing, or python -m kafka_dr health --group {run.declared.name}"
+        return Check(FROZEN_ELSEWHERE, "failed", f"{'; '.join(each.detail for each in wrong)}. {todo}")
+    if unknown:
+        said = f"whether {' and '.join(groups)} could also run there is not known: {'; '.join(unknown)}"
+        return Check(FROZEN_ELSEWHERE, "unknown", said)
+    where = f"{' and '.join(third)} would refuse {' and '.join(groups)}" if third else "no third member is concerned"
+    return Check(FROZEN_ELSEWHERE, "ok", where)
+
+
+def frozen_where_known(run: Run) -> Check:
+    """Return the same for an unplanned failover, which does not wait for a member that does not answer."""
+    found = groups_frozen_elsewhere(run)
+    return replace(found, outcome="warning") if found.outcome == "unknown" else found
 
 
 def configured_like(context: GroupContext, state: RegisterState) -> str:

@@ -61,6 +61,7 @@ class Run(GroupContext):
         self.seen: Mapping[str, RegisterState | None] = {}
         #: What the probes of this step saw of a source that may be down.
         self.probes: tuple[Probe, ...] = ()
+        self._histories: dict[str, Mapping[str, Mapping[str, Any]]] = {}
         #: What this run does differently if its source may be dead.
         self.source_policy = policy_of(request.verb)
         hurried = self.source_policy.short_timeouts(
@@ -317,8 +318,7 @@ class Run(GroupContext):
 
         :raises OSError: the storage refuses
         """
-        folders = inputs.folders_of(self.group.name, (self.source, self.target))
-        return unrecorded_files(self.clients.evidence_root, folders, self._known_files)
+        return unrecorded_files(self.clients.evidence_root, self._folders_of_inputs, self._known_files)
 
     @cached_property
     def _known_files(self) -> KnownFiles:
@@ -332,6 +332,12 @@ class Run(GroupContext):
         """
         alone = self.silent or self.request.verb == "unplanned_failover"
         return (self.arbiter,) if alone else (self.arbiter, *({self.source, self.target} - {self.arbiter}))
+
+    @property
+    def _folders_of_inputs(self) -> tuple[str, ...]:
+        ends = (self.source, self.target)
+        third = () if self.opens_copy else (name for name in self.declared.clusters if name not in ends)
+        return inputs.folders_of(self.declared.name, ends, third=third)
 
     def _records_of_inputs(self) -> dict[str, Mapping[str, Any]]:
         return newest_records(self.clients.register, self.group.name, self.records_inputs)
@@ -348,10 +354,9 @@ class Run(GroupContext):
         if inputs.INPUTS in self.journal:
             return dict(self.journal[inputs.INPUTS])
         copy = inputs.copy_folder(self.group.name, self.request.run)
-        folders = inputs.folders_of(self.group.name, (self.source, self.target))
         try:
             root = with_recorded_only(self.clients.evidence_root, self._known_files)
-            found = inputs.read_inputs(root, folders, copy=copy)
+            found = inputs.read_inputs(root, self._folders_of_inputs, copy=copy)
             seen = inputs.with_inputs(self.clients.evidence_root, found.to_json(), copy=copy)
             forged = unrecorded(seen, self._records_of_inputs, self._recorded_inputs())
             found = found.without(lambda path: any(each.what.covers(path) for each in forged))
@@ -370,6 +375,15 @@ class Run(GroupContext):
         It is read from the register that holds every fact of this run.
         """
         return self.clients.register(self.arbiter).history(self.group.name)
+
+    def history_of_flows(self, source: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return the same about the group to which the flows from a cluster belong."""
+        group = self.declared.flow_group(source)
+        if group == self.declared.name:
+            return self.history
+        if group not in self._histories:
+            self._histories[group] = self.clients.register(self.arbiter).history(group)
+        return self._histories[group]
 
     @cached_property
     def seeds(self) -> dict[str, FlowSeed]:

@@ -18,7 +18,7 @@ from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
 
 BLOCKS = "active_active"
 #: The keys of a block that its protection groups do not have.
-_OWN_KEYS = ("members", "union", "local")
+_OWN_KEYS = ("members", "union", "local", "moves")
 
 
 class MemberSpec(Section):
@@ -38,6 +38,11 @@ class ActiveActiveSpec(GroupKeys):
     )
     local: tuple[ResourceName, ...] = Field(
         default=(), description="consumer groups that run on each member and read the records of that member alone"
+    )
+    moves: dict[ResourceName, Name] = Field(
+        default_factory=dict,
+        description="consumer groups that run on one member at a time and read all: the member with whose clients each "
+        "one moves",
     )
 
 
@@ -88,14 +93,31 @@ def groups_of(block: str, raw: Mapping[str, Any]) -> Iterator[tuple[str, dict[st
     names = group_names(block, members)
     shared = {key: value for key, value in raw.items() if key not in _OWN_KEYS}
     shared["topics"] = [*_listed(raw, "topics"), *(f"{name}.dr-canary" for name in names.values())]
-    shared["readers"] = {"consumer_groups": [*_listed(raw, "union"), *_listed(raw, "local")]}
+    found = raw.get("moves")
+    moves: dict[str, Any] = found if isinstance(found, dict) else {}
+    everywhere = [*_listed(raw, "union"), *_listed(raw, "local")]
     for member, spec in members.items():
         clusters = [member, *(other for other in members if other != member)]
         route = spec.get("route") if isinstance(spec, dict) else None
         yield (
             names[member],
-            {**shared, "clusters": clusters, "initial_active": member, "route": route},
-            {**_members(clusters), ("initial_active",): ("members",), ("route",): ("members", member, "route")},
+            {
+                **shared,
+                "clusters": clusters,
+                "initial_active": member,
+                "route": route,
+                "consumer_groups": [group for group, whose in moves.items() if whose == member],
+                # What moves with other clients reads here, too, once these are here.
+                "readers": {
+                    "consumer_groups": [*everywhere, *(group for group, whose in moves.items() if whose != member)]
+                },
+            },
+            {
+                **_members(clusters),
+                ("initial_active",): ("members",),
+                ("route",): ("members", member, "route"),
+                ("consumer_groups",): ("moves",),
+            },
         )
 
 

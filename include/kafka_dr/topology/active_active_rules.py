@@ -51,9 +51,10 @@ def active_active_mistakes(document: Document) -> Iterator[Mistake]:
             )
             yield document.mistake((*here, "flow", "naming"), seen, "write naming: default below flow")
         if document.at(*here, "flow", "order") == "copy_first":
-            seen = "order is copy_first, and no consumer group moves with the clients of a member, so nothing waits"
+            seen = "order is copy_first, and members take writes all the time, so writers cannot wait for readers"
             yield document.mistake((*here, "flow", "order"), seen, "leave it out")
         yield from _read_twice(document, here)
+        yield from _moves_with_nobody(document, here)
         for name in group_names(block, document.keys(*here, "members")).values():
             if document.written.get((_GROUPS, name), here)[:2] != here or (_GROUPS, name) in document.lines:
                 seen = f"the block means a protection group {name!r}, and there is another one of this name"
@@ -62,7 +63,16 @@ def active_active_mistakes(document: Document) -> Iterator[Mistake]:
 
 def _read_twice(document: Document, here: Path) -> Iterator[Mistake]:
     first: dict[str, Path] = {}
-    for name, path in (*document.texts(*here, "union"), *document.texts(*here, "local")):
+    moves = ((name, (*here, "moves", name)) for name in document.keys(*here, "moves"))
+    for name, path in (*document.texts(*here, "union"), *document.texts(*here, "local"), *moves):
         if (earlier := first.setdefault(name, path)) != path:
             seen = f"{name!r} is already given in line {document.line(earlier)}"
             yield document.mistake(path, seen, "say once how each consumer group reads")
+
+
+def _moves_with_nobody(document: Document, here: Path) -> Iterator[Mistake]:
+    members = document.keys(*here, "members")
+    for group in document.keys(*here, "moves"):
+        path = (*here, "moves", group)
+        if (whose := document.at(*path)) not in members:
+            yield document.mistake(path, f"{whose!r} is no member of the block", f"write one of {', '.join(members)}")

@@ -25,6 +25,7 @@ def lost_east(
     held: OffsetRange,
 ) -> Any:
     """Return a run that takes the group from east, which is lost, to west."""
+    monkeypatch.setattr(last_known, "look", lambda _: None)
     monkeypatch.setattr(last_known, "positions", lambda _: KnownOffsets(known, final=False))
     monkeypatch.setattr(cut_over_groups, "held_by", lambda *_, **__: {OWN: held})
     group = SimpleNamespace(

@@ -27,7 +27,8 @@ def run(source: str, target: str) -> Any:
         "failover": {FLOW_SEED: SAME_NAMES.to_json(), "target_ends": {}},
         "take_over": {fact_of_from_standby("west", "east"): BACK.to_json(), FLOW_SEED: TAKEN_OVER.to_json()},
     }
-    return cast("Any", SimpleNamespace(source=source, target=target, history=history, opens_copy=False))
+    found = SimpleNamespace(source=source, target=target, history_of_flows=lambda _: history, opens_copy=False)
+    return cast("Any", found)
 
 
 @pytest.mark.parametrize(

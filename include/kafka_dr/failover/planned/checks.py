@@ -93,6 +93,7 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     if run.declared.member_of is not None:
         left = (*left, (members.TARGET_SERVES, members.target_serves), (members.NO_GUESTS, members.no_guests))
         left = (*left, (both_names.UNION, both_names.union_groups_see_all))
+        left = (*left, (members.FROZEN_ELSEWHERE, members.groups_frozen_elsewhere))
     rounds = ((*_QUESTIONS, *left), (preview,)) if closely else ((*_QUESTIONS, *left, preview),)
     for questions in rounds:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)

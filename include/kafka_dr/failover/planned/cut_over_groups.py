@@ -10,6 +10,7 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.counted import counted
 from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.failover.planned.read_is_copied import wait_until_read_is_copied
 from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
 from kafka_dr.group_offsets.transfers import PositionTransfer, transfers
 from kafka_dr.group_offsets.translation_basis import basis_of
@@ -146,7 +147,9 @@ def no_live_members(run: Run) -> Check:
 
 def _translate(run: Run) -> list[TranslatedOffset]:
     """Translate what groups have committed, and give a start to partitions that only one cluster has an offset for."""
-    return transferred(run, groups_from_json(run.fact("drained")["group_offsets"]))
+    frozen = groups_from_json(run.fact("drained")["group_offsets"])
+    wait_until_read_is_copied(run, frozen)
+    return transferred(run, frozen)
 
 
 def transferred(run: Run, frozen: Committed) -> list[TranslatedOffset]:
@@ -183,7 +186,7 @@ def _empty_on_both(run: Run, transfer: PositionTransfer) -> set[TopicPartition]:
     """Return the partitions that never held a record on either cluster, by the names of their originals."""
     owns = run.group.owns_topic
     target = transfer.of_target(positions_from_json(run.fact("target_ends")["ends"]), owns)
-    if transfer.follows_flow:
+    if transfer.follows_flow and run.declared.closes(run.source):
         source: Mapping[TopicPartition, int] = positions_from_json(run.fact("source_ends")["ends"])
     else:
         topics = transfer.source_of(run, "operator").topics

@@ -26,8 +26,11 @@ GROUPS_LEFT = {"named": "group", "holding": "records"}
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Where members serve together, the target must still serve, and nobody else may use the source."""
-    return members.may_leave(run, members.target_serves, members.no_guests)
+    """Where members serve together, the target must still serve, and nobody else may use the source.
+
+    Groups that move with the clients must be frozen on every third member.
+    """
+    return members.may_leave(run, members.target_serves, members.no_guests, members.groups_frozen_elsewhere)
 
 
 def intent(run: Run) -> Sequence[str]:

@@ -82,6 +82,7 @@ def target_checks(run: Run) -> tuple[Check, ...]:
     if run.declared.member_of is not None:
         questions[members.TARGET_SERVES] = lambda: members.target_serves(run)
         questions[members.NO_GUESTS] = lambda: members.guests_are_left(run)
+        questions[members.FROZEN_ELSEWHERE] = lambda: members.frozen_where_known(run)
     if run.declared.topic_patterns:
         # Of topics that only the source has, nothing can be asked.
         questions[pattern_topics.NAME] = lambda: pattern_topics.topics_of_patterns(run, (run.target,))[0]

@@ -10,6 +10,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
+from kafka_dr.failover.unplanned.read_in_copies import read_in_copies
 from kafka_dr.group_offsets import committed_positions, other_topics
 from kafka_dr.group_offsets.transfers import along_flow, transfers
 from kafka_dr.named_rows import groups_from_json
@@ -77,8 +78,8 @@ def in_originals(run: Run, *, but: Iterable[TranslatedOffset] = ()) -> list[Tran
     """Return where groups read on in topics that the source had copies of: the target's, and those of third clusters.
 
     When the group left the target, its consumer groups were frozen there: what they had committed then is not past a
-    record that they have not read. How far they have read the copies since nobody can say without the source, so they
-    may read that again. Without such an offset a group reads all that is there.
+    record that they have not read. How far they have read the copies since is known as far as offset syncs say it. So
+    they read some of it again, and without either all that is there.
 
     :param but: offsets that are known otherwise
     """
@@ -92,14 +93,20 @@ def in_originals(run: Run, *, but: Iterable[TranslatedOffset] = ()) -> list[Tran
     frozen = _when_it_left(run)
     found: list[TranslatedOffset] = []
     for transfer in transfers(run)[1:]:
-        target = transfer.target_of(run, "operator")
+        target, read = transfer.target_of(run, "operator"), read_in_copies(run, transfer, known)
         for p, log in sorted(held_by(target, target.topics.partitions(owns), uncommitted=True).items()):
             there = transfer.at_target(p)
             for group in sorted(known):
                 if (group, there) not in placed and (p.topic in topics[group] or there in frozen.get(group, {})):
-                    at = min(max(frozen.get(group, {}).get(there, 0), log.start), log.end)
+                    synced, left_at = read.get(group, {}).get(p, 0), frozen.get(group, {}).get(there, 0)
+                    at = min(max(left_at, synced, log.start), log.end)
                     left = log.end - at
-                    said = f"as it was when the group left {run.target}; how far it was read on {run.source} is unknown"
+                    said = (
+                        f"as far as it was read on {run.source} when that was seen last, by offset syncs"
+                        if synced > left_at
+                        else f"as it was when the group left {run.target}; how far it was read on {run.source} is "
+                        "unknown"
+                    )
                     found.append(Translation(at, at, "bounded" if left else "exact", left, said).of(group, there))
     return found
 

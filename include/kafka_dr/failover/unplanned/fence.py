@@ -39,8 +39,8 @@ _COPIED_SECONDS = 4.0
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Where members serve together, the target must still serve."""
-    return members.may_leave(run, members.target_serves)
+    """Where members serve together, the target must still serve, and no third member may let its groups read."""
+    return members.may_leave(run, members.target_serves, members.frozen_where_known)
 
 
 def intent(run: Run) -> Sequence[str]:
