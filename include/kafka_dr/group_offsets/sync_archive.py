@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+from kafka_dr.clusters.renamed import seen_as
 from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.json_documents import Recorder, not_recorded
@@ -13,7 +15,36 @@ from kafka_dr.offsets.syncs.files import SyncArchive
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.recorded_files import known_files, recorder, with_recorded_only
+from kafka_dr.topology.model import Topology
 from kafka_dr.watch_results import WatchOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesOfGroups:
+    """What copies are called on one cluster, each as the protection group names it that owns its original.
+
+    The flows of all groups between two clusters write to one topic of syncs, whatever they call their copies.
+    """
+
+    source: str
+    target: str
+    topology: Topology
+
+    @property
+    def checkpoints_topic(self) -> str | None:
+        """Not known: each group may name it otherwise."""
+        return None
+
+    def copy_of(self, topic: str) -> str | None:
+        """Return the name that its group gives to the copy; the same one if no group owns the topic."""
+        owners = (each for each in self.topology.protection_groups.values() if each.owns_topic(topic))
+        named = (each.naming(self.source, self.target) for each in owners if self.target in each.clusters)
+        naming = next(named, None)
+        return topic if naming is None else naming.copy_of(topic)
+
+    def original_of(self, topic: str) -> str | None:
+        """Not asked of syncs, which have the names of originals."""
+        return None
 
 
 def archive_syncs(group: str, clients: Clients) -> WatchResult:
@@ -56,7 +87,8 @@ def _archived(source: str, target: str, clients: Clients) -> str:
         root=with_recorded_only(clients.evidence_root, known_files(clients, target)),
         record=recorder(clients, needed_on=target, also_on=(source,)),
     )
-    found = extend(archive, source=clients.cluster(source, "audit"), target=clients.cluster(target, "audit"))
+    copies = seen_as(clients.cluster(target, "audit"), CopiesOfGroups(source, target, clients.topology))
+    found = extend(archive, source=clients.cluster(source, "audit"), target=copies)
     if not found.topic_id:
         return f"{source} → {target}: no flow ever wrote in this direction"
     missed = (
