@@ -16,7 +16,7 @@ from kafka_dr.topology.active_active import BLOCKS
 from lab.clusters import PROTECTION_GROUP, TOPICS_OF_APPLICATIONS, WEST, clients_of, clusters_of
 from lab.layout import NAMING, PROJECT, Home, Settings
 from lab.traffic import billing
-from lab.traffic.fleet import UNION
+from lab.traffic.fleet import MOVES, UNION
 
 _OF_TWO = PROJECT / "include" / "topology.yaml"
 
@@ -66,5 +66,6 @@ def _block(settings: Settings, group: dict[str, Any]) -> dict[str, Any]:
         "topics": [topic.name for topic in TOPICS_OF_APPLICATIONS],
         "union": list(UNION),
         "local": [billing.GROUP],
+        "moves": {f"{MOVES}-{name}": name for name in settings.names},
         **group,
     }

@@ -72,7 +72,10 @@ class HandSteps:
     def fence(self, cluster: str) -> HandStep:
         """Return the step that keeps applications out of a cluster, and shows that it does."""
         if not self._group.closes(cluster):
-            return HandStep(f"nothing: {cluster} serves its own clients, and stays open", (), cluster)
+            if not (frozen := plan.standby(self._group.on(cluster))):
+                return HandStep(f"nothing: {cluster} serves its own clients, and stays open", (), cluster)
+            title = f"keep {self._moving} from reading on {cluster}, which stays open for its own clients"
+            return HandStep(title, self._add(cluster, frozen), cluster)
         sample = self._facts.sample(cluster)
         shown = tools.write_refused(access(self._facts.servers, cluster, "probe"), *sample)
         title = (
@@ -80,6 +83,10 @@ class HandSteps:
             "shows nothing, repeat it. Continue only when it has shown it"
         )
         return HandStep(title, (*self._add(cluster, plan.standby(self._group.on(cluster))), _WAIT, shown), cluster)
+
+    @property
+    def _moving(self) -> str:
+        return " and ".join((*self._group.consumer_groups, *self._group.consumer_group_prefixes))
 
     def keep_records(self, cluster: str) -> HandStep:
         """Return the step after which nothing expires on a cluster, and nothing is compacted away."""
@@ -94,7 +101,9 @@ class HandSteps:
     def open(self, cluster: str) -> HandStep:
         """Return the step that lets the applications in, and shows that it does."""
         if not self._group.closes(cluster):
-            return HandStep(f"nothing: {cluster} serves its own clients, and is open", (), cluster)
+            if not (frozen := plan.standby(self._group.on(cluster))):
+                return HandStep(f"nothing: {cluster} serves its own clients, and is open", (), cluster)
+            return HandStep(f"let {self._moving} read on {cluster}", self._lift(cluster, frozen))
         sample = self._facts.sample(cluster)
         shown = tools.write_permitted(access(self._facts.servers, cluster, "probe"), *sample)
         # What keeps them from working first: each second counts.

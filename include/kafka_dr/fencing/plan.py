@@ -78,7 +78,7 @@ def transaction_fence(group: ProtectionGroup) -> frozenset[Acl]:
 def group_freeze(group: ProtectionGroup) -> frozenset[Acl]:
     """Return the DENYs that stop the applications from reading and from committing offsets.
 
-    Where members serve together no group is moved: who reads on one that is closed may read on.
+    Where members serve together only groups that move are stopped: who else reads on one that is closed may read on.
     """
     resources = _topics_and_groups(group) if group.member_of is None else {ResourceType.GROUP: _groups(group)}
     return _denied(group.principals, _READS, resources)

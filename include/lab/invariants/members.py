@@ -1,13 +1,15 @@
 """Active-active use: the rules of a pair, for the clients of each member and for the log of each origin.
 
 The clients of a member are the applications whose names end with its name. A consumer group runs on each member, and
-its positions there are about what it has seen there.
+its positions there are about what it has seen there. One whose name ends like that moves with these clients, and runs
+on one member at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from lab.invariants.check import figures
 from lab.invariants.completeness import check_completeness
@@ -17,13 +19,17 @@ from lab.invariants.late import check_late
 from lab.invariants.losses import check_losses
 from lab.invariants.model import (
     ActivePeriod,
+    Commit,
+    Delivery,
     InvariantReport,
     InvariantResult,
     Logs,
     LostCluster,
     Observation,
 )
-from lab.invariants.single_writer import check_single_writer, switches
+from lab.invariants.single_writer import check_single_writer, ownership, switches
+
+_Said = TypeVar("_Said", Commit, Delivery)
 
 
 def check_members(
@@ -41,7 +47,7 @@ def check_members(
         for each in periods
     ]
     complete = [check_completeness(observation, active=each) for each in periods]
-    in_position, skipped = check_group_offsets(there := _each_group_on_each(observation), since=since)
+    in_position, skipped = check_group_offsets(there := _each_group_on_each(observation, periods), since=since)
     changes = tuple(
         change
         for member, each in periods.items()
@@ -51,7 +57,7 @@ def check_members(
     listed = () if losses is None or left is None else (losses.finding, check_late(observation, left))
     return InvariantReport(
         findings=(
-            _worst(each for each, _ in single),
+            _worst((*(each for each, _ in single), *_run_on_one(observation, periods))),
             _worst((*(second for second, _, _ in complete), _check_copies(observation.logs))),
             in_position,
             *listed,
@@ -82,25 +88,50 @@ def _check_copies(logs: Mapping[str, Logs]) -> InvariantResult:
     return InvariantResult("I2", "held", said)
 
 
-def _of_clients(observation: Observation, member: str, periods: Iterable[str], left: LostCluster | None) -> Observation:
+def _of_clients(
+    observation: Observation, member: str, periods: Collection[str], left: LostCluster | None
+) -> Observation:
     """Leave out what the clients of other members wrote. Who is nobody's client has written to the lost one."""
     nobodys = left.cluster if left else None
 
     def writes(application: str) -> bool:
-        found = application.rpartition("-")[2]
-        return member == (found if found in periods else nobodys)
+        return member == (_member(application, periods) or nobodys)
 
     return replace(observation, writes=[each for each in observation.writes if writes(each.record.application)])
 
 
-def _each_group_on_each(observation: Observation) -> Observation:
-    """Name the group that runs on one member otherwise than that on another one."""
+def _each_group_on_each(observation: Observation, members: Collection[str]) -> Observation:
+    """Name the group that runs on one member otherwise than that on another one, unless it moves."""
+
+    def named(seen: _Said) -> _Said:
+        return seen if _member(seen.group, members) else replace(seen, group=f"{seen.group} on {seen.cluster}")
+
     return replace(
         observation,
-        deliveries=[replace(each, group=f"{each.group} on {each.cluster}") for each in observation.deliveries],
-        commits=[replace(each, group=f"{each.group} on {each.cluster}") for each in observation.commits],
+        deliveries=[named(each) for each in observation.deliveries],
+        commits=[named(each) for each in observation.commits],
         groups=(),
     )
+
+
+def _run_on_one(observation: Observation, periods: Mapping[str, Sequence[ActivePeriod]]) -> Iterator[InvariantResult]:
+    """Say of each group that moves whether a member took a position of it after the next one had done so."""
+    groups = {each.group: _member(each.group, periods) for each in observation.commits}
+    for group, member in sorted(groups.items()):
+        if not member:
+            continue
+        commits = [each for each in observation.commits if each.group == group]
+        owned, since = ownership(commits, periods[member]), periods[member][0].since
+        wrong = [each for each in commits if each.at >= since and each.cluster != owned.owner(each.at)]
+        if wrong:
+            said = f"{wrong[0].cluster} took {len(wrong)} positions of {group} while it ran on another member"
+            yield InvariantResult("I1", "violated", said)
+
+
+def _member(name: str, members: Collection[str]) -> str:
+    """Return the member that a name ends with; empty if with none."""
+    found = name.rpartition("-")[2]
+    return found if found in members else ""
 
 
 def _worst(results: Iterable[InvariantResult]) -> InvariantResult:

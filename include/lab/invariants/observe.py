@@ -52,10 +52,11 @@ def observe(
     """
     names = names or Names()
     inspectors = {cluster: ClusterReader(cluster, each, names) for cluster, each in settings.items()}
+    said = read_app_logs(logs, names)
+    read_by = {*groups(), *(each.group for each in said.deliveries)}
     with ThreadPoolExecutor(2 * len(inspectors)) as pool:
         held = {cluster: pool.submit(each.logs, topics()) for cluster, each in inspectors.items()}
-        stored = [pool.submit(each.commits, set(groups())) for each in inspectors.values()]
-        said = read_app_logs(logs, names)
+        stored = [pool.submit(each.commits, read_by) for each in inspectors.values()]
         clusters = {
             cluster: without(each.result(), _ranges((quarantine or {}).get(cluster, ())))
             for cluster, each in held.items()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lab.invariants.model import (
     STATEMENTS,
     ActivePeriod,
+    Commit,
     Delivery,
     InvariantResult,
     LostCluster,
@@ -40,7 +41,7 @@ class Ownership:
         return known[index - 1][1] if index else self.periods[0].cluster
 
 
-def ownership(writes: Iterable[Write], periods: Sequence[ActivePeriod]) -> Ownership:
+def ownership(writes: Iterable[Write | Commit], periods: Sequence[ActivePeriod]) -> Ownership:
     """Find the first write of each period.
 
     :param periods: the clusters in the order in which they were meant to be active

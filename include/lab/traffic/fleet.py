@@ -17,6 +17,8 @@ from lab.traffic.records import under_any_name
 PAYMENTS, BILLING = "payments", "billing"
 #: The groups that run on each of several clusters that take writes, and read everything there.
 UNION = ("orders-head", "orders-slow")
+#: How the group is called, before the name of the cluster with whose clients it moves.
+MOVES = "orders-moves"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def fleet(rates: Rates, *, copies: bool = False, of_member: bool = False, suffix
 
     :param copies: whether they read the copies of topics, too, which have other names
     :param of_member: whether they are the clients of one cluster of several that take writes: then only the groups of
-        :data:`UNION` read, and billing settles what is written where it runs
+        :data:`UNION` read, and one that moves with them, and billing settles what is written where it runs
     :param suffix: what their names end with, where there is another fleet
     """
     called = under_any_name if copies else str
@@ -68,14 +70,13 @@ def fleet(rates: Rates, *, copies: bool = False, of_member: bool = False, suffix
     def reading(habit: Habit) -> Callable[[Application], None]:
         return lambda application: ReadingApp(application, habit).run()
 
+    moving = Habit(f"{MOVES}{suffix}", (called(payments.TOPIC), called(billing.TOPIC)), Commits.ALL)
+    usual = habits(rates, called)
+    reads = [*(each for each in usual if each.group in UNION), moving] if of_member else usual
     jobs = [
         AppSpec(PAYMENTS, ORDERS_APP, pay, writes=payments.TOPIC),
         AppSpec(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
-        *(
-            AppSpec(habit.group, ORDERS_APP, reading(habit), group=habit.group)
-            for habit in habits(rates, called)
-            if habit.group in UNION or not of_member
-        ),
+        *(AppSpec(habit.group.removesuffix(suffix), ORDERS_APP, reading(habit), group=habit.group) for habit in reads),
     ]
     return {job.name: job for job in (replace(each, name=each.name + suffix) for each in jobs)}
 

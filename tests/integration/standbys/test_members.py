@@ -12,19 +12,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import permutations
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
+from kafka_dr.verbs.runner import run_step
 from lab import rights
+from support import outside_view
 from support.acknowledged_writes import Ledger, WritingApplication
 from support.checksum import Auditor
 from support.failback_run import FailbackRun
 from support.members import Members, members_of
 from support.named_group import NamedGroup
 from support.outside_view import broker_of
+from support.protection import STEPS_AFTER_APPROVAL
 from support.stranding import list_stranded
 from support.three_clusters import GroupOfThree
 from support.waiting import eventually
@@ -74,6 +78,42 @@ def where(group: NamedGroup) -> str:
     """Return where the route of a member's clients leads now."""
     path = group.protection.group.route.path
     return str(json.loads(Path(path).read_text(encoding="utf-8"))["active"])
+
+
+@pytest.mark.parametrize("comes", [True, False], ids=["comes", "stays away"])
+def test_what_a_moving_group_has_read_of_a_third_member_is_waited_for_and_never_skipped(
+    members: Members, comes: bool
+) -> None:
+    east, north = members["east"], members["north"]
+    readers, flows = f"{east.name}-moves", GroupOfThree(north.protection)
+    timing = east.protection.group.timing.model_copy(update={"drain_seconds": 60.0 if comes else 1.0})
+    east.protection.changes["timing"] = timing
+    north.write("north", (f"before{n}".encode() for n in range(20)))
+    members.wait_copied()
+    flows.stop_flow("north", "west")
+    north.write("north", (f"n{n}".encode() for n in range(40)))
+    north.protection.wait_copied(source="north", target="east")
+    at = {members.log(n, "north", "east"): 25 for n in range(2)}
+    nothing = {members.log(n, origin, "east"): 0 for origin in ("east", "west") for n in range(2)}
+    east.protection.commit("east", readers, at | nothing)
+    expected = east.unread("east", at)
+    request = east.request_to("west")
+    with east.protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, request, clients)
+        east.protection.approve(request, clients)
+        for step in STEPS_AFTER_APPROVAL:
+            late = Timer(1.0, north.flows) if step is StepName.CUT_OVER_GROUPS and comes else None
+            if late is not None:
+                late.start()
+            assert run_step(step, request, clients).good, step
+    north.flows()
+    members.wait_copied()
+    moved = outside_view.committed(east.protection, "west")[readers]
+    for n in range(2):
+        log = members.log(n, "north", "west")
+        found = east.values("west", log)
+        again = found.index(expected[members.log(n, "north", "east")]) - found.index(east.unread("west", moved)[log])
+        assert again == 0 if comes else 0 <= again <= 20, again
 
 
 def test_each_record_is_once_on_each_member_whatever_happens_to_two_of_them(

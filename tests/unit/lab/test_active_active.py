@@ -13,7 +13,7 @@ from lab.allowed import allowed_in
 from lab.clusters import clients_of, clusters_of, topics_of
 from lab.errors import LabError
 from lab.layout import NAMES, Home, Settings, chosen_settings
-from lab.traffic.fleet import fleet
+from lab.traffic.fleet import MOVES, fleet
 from lab.traffic.rates import Rates
 
 
@@ -39,8 +39,10 @@ def test_its_topology_declares_the_clients_of_each_member(home: Home, settings: 
         group = groups[clients_of(name)]
         assert group.route.path == str(home.route_of(clients_of(name)))
         assert group.canary_topic in {topic.name for topic in topics_of(settings)}
-        readers = {job.group for job in fleet(Rates(), of_member=True).values() if job.group}
-        assert readers == set(group.readers.consumer_groups)
+        jobs = [fleet(Rates(), of_member=True, suffix=f"-{each}").values() for each in settings.names]
+        readers = {job.group for of_one in jobs for job in of_one if job.group}
+        assert readers == {*group.readers.consumer_groups, *group.consumer_groups}
+        assert group.consumer_groups == (f"{MOVES}-{name}",)
 
 
 def test_the_probe_may_write_to_the_canary_topic_of_each_member(home: Home, settings: Settings) -> None:

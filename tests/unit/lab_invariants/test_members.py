@@ -127,3 +127,29 @@ def test_without_copies_there_is_nothing_to_compare() -> None:
     assert outcomes(report)["I2"] == "violated"
     nothing = check_members(replace(observed(), writes=(), logs={"east": {}, "west": {}}), PERIODS, left=None)
     assert outcomes(nothing)["I2"] == "unknown"
+
+
+def moving(*at: tuple[str, float, Mapping[Partition, int]]) -> Observation:
+    """Return the same with a group that moves with the clients of east: where and when it has read how far.
+
+    It has read everything on east before.
+    """
+    first, _ = seen("east", until={EAST: 2, WEST: 3})
+    read = [replace(each, group="moves-east", at=9.0) for each in first if each.offset < 1]
+    commits = [Commit("moves-east", part, to, member, when) for member, when, until in at for part, to in until.items()]
+    found = observed()
+    return replace(found, deliveries=[*found.deliveries, *read], commits=[*found.commits, *commits])
+
+
+def test_a_group_that_moves_has_seen_on_one_member_what_it_is_past_on_the_next() -> None:
+    first = {EAST: 1, WEST: 1}
+    report = check_members(moving(("east", 9.5, first), ("west", 10.5, first)), PERIODS, left=None)
+    assert outcomes(report) == ALL_HELD
+    skips = check_members(moving(("east", 9.5, first), ("west", 10.5, {EAST: 2, WEST: 1})), PERIODS, left=None)
+    assert outcomes(skips)["I3"] == "violated"
+
+
+def test_a_group_that_moves_runs_on_one_member_at_a_time() -> None:
+    first = {EAST: 1, WEST: 1}
+    both = moving(("east", 9.5, first), ("west", 10.5, first), ("east", 11.0, first))
+    assert outcomes(check_members(both, PERIODS, left=None))["I1"] == "violated"
