@@ -23,6 +23,7 @@ from kafka_dr.register.roles import Role, Roles
 from kafka_dr.register.transitions import adopted as adopted_record
 from kafka_dr.replication.by_hand import ConnectByHand
 from kafka_dr.routing import FileRouter
+from kafka_dr.topology.active_active import MemberOf
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup
 from support.memory_router import MemoryRouter
@@ -51,8 +52,7 @@ SAMPLE = SampleTopic("orders.payments")
 
 def facts(state: RegisterState, group: ProtectionGroup = ORDERS, **changes: object) -> ByHandFacts:
     """Return facts of a group whose clusters both answer."""
-    ours = AddedAcls(plan.standby(group))
-    found = {"east": FoundOn(ours, sample=SAMPLE), "west": FoundOn(ours, sample=SAMPLE)}
+    found = {name: FoundOn(AddedAcls(plan.standby(group.on(name))), sample=SAMPLE) for name in ("east", "west")}
     known: dict[str, object] = {
         "servers": {"east": "e:1", "west": "w:1"},
         "router": FileRouter(Path("/srv/route/orders.json")),
@@ -293,3 +293,16 @@ def test_a_group_that_nobody_reads_is_opened_at_once_by_hand() -> None:
     flow = ORDERS.flow.model_copy(update={"naming": "default", "order": "copy_first"})
     titles = [step.title for step in procedures(facts(STABLE, ORDERS.model_copy(update={"flow": flow})), NOW)[0].steps]
     assert not any("have read the copies" in title for title in titles)
+
+
+def test_where_members_serve_together_groups_that_move_are_let_in_on_an_open_member_and_nothing_else() -> None:
+    named = ORDERS.model_copy(update={"flow": ORDERS.flow.model_copy(update={"naming": "default"})})
+    group = named.as_member(MemberOf("shop", "east", {"east": "orders", "west": "shop-west"}))
+    frozen = plan.standby(group.on("west"))
+    assert frozen
+    (move,) = procedures(facts(STABLE, group), NOW)
+    lifted = [each for each in commands(move) if "--remove" in each and "w:1" in each]
+    assert lifted
+    assert all("--group" in each and "--topic" not in each for each in lifted)
+    names = (*group.consumer_groups, *group.consumer_group_prefixes)
+    assert any(name in each for name in names for each in lifted)
