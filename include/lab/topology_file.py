@@ -12,7 +12,6 @@ from typing import Any
 
 import yaml
 
-from kafka_dr.topology.active_active import BLOCKS
 from lab.clusters import PROTECTION_GROUP, TOPICS_OF_APPLICATIONS, WEST, clients_of, clusters_of
 from lab.layout import NAMING, PROJECT, Home, Settings
 from lab.traffic import billing
@@ -51,7 +50,9 @@ def write(home: Home, settings: Settings) -> None:
             group["flow"]["naming"] = settings.naming
             del group["drill"]
     if settings.active_active:
-        topology[BLOCKS] = {PROTECTION_GROUP: _block(settings, topology.pop("protection_groups")[PROTECTION_GROUP])}
+        topology["active_active"] = {
+            PROTECTION_GROUP: _block(settings, topology.pop("protection_groups")[PROTECTION_GROUP])
+        }
     path(home, settings).write_text(yaml.safe_dump(topology, sort_keys=False))
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 from kafka_dr.clusters import Acl, PatternType, TopicPartition
 from kafka_dr.health.health_check import check_health
 from kafka_dr.naming import DefaultNaming
-from kafka_dr.topology.active_active import ActiveActiveSpec, MemberSpec, groups_of, memberships
+from kafka_dr.topology.blocks import ActiveActiveSpec, MemberSpec, groups_of, memberships
 from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
 from kafka_dr.topology.model import ProtectionGroup, Topology
 from lab import rights
@@ -55,10 +55,11 @@ class MemberProtection(Protection):
         keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.lab.settings.names}
         members = {name: MemberSpec(route=self._route(base.route, name)) for name in self.lab.settings.names}
         block = ActiveActiveSpec(**keys, members=members)
-        dumped, found = block.model_dump(exclude_unset=True), memberships(self.block, block)
+        dumped = block.model_dump(exclude_unset=True)
+        found = memberships("active_active", self.block, dumped)
         groups = {
             name: ProtectionGroup.model_validate({**keys, "name": name}).as_member(found[name])
-            for name, keys, _ in groups_of(self.block, dumped)
+            for name, keys, _ in groups_of("active_active", self.block, dumped)
         }
         return declared.model_copy(update={"protection_groups": groups, "active_active": {self.block: block}})
 

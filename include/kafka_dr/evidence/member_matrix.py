@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Members that hold copies of each other.
+
+    :param groups: the groups of the members' clients, by member
+    :param holding: the members that hold copies of all others
+    """
+
+    groups: Mapping[str, str]
+    holding: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MemberCell:
     """What one member holds of what another one has taken, in words."""
 
@@ -38,7 +50,10 @@ class MemberRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberMatrix:
-    """A declaration of active-active use."""
+    """A block.
+
+    :param members: those that hold copies of all others
+    """
 
     block: str
     members: tuple[str, ...]
@@ -51,22 +66,23 @@ _NOT_WRITTEN = MemberCell("nothing new")
 _UNKNOWN = MemberCell("UNKNOWN", "unknown")
 
 
-def member_matrices(blocks: Mapping[str, Mapping[str, str]], cards: Sequence[GroupCard]) -> tuple[MemberMatrix, ...]:
-    """Return the table of each declaration.
-
-    :param blocks: by the name of the block the groups of its members' clients, by member
-    """
+def member_matrices(blocks: Mapping[str, Block], cards: Sequence[GroupCard]) -> tuple[MemberMatrix, ...]:
+    """Return the table of each block, by its name."""
     known = {card.group: card for card in cards}
     return tuple(
-        MemberMatrix(block, tuple(groups), tuple(_row(member, known[name], groups) for member, name in groups.items()))
-        for block, groups in sorted(blocks.items())
-        if all(name in known for name in groups.values())
+        MemberMatrix(
+            name,
+            block.holding,
+            tuple(_row(member, known[group], block.holding) for member, group in block.groups.items()),
+        )
+        for name, block in sorted(blocks.items())
+        if all(group in known for group in block.groups.values())
     )
 
 
-def _row(member: str, card: GroupCard, members: Mapping[str, str]) -> MemberRow:
+def _row(member: str, card: GroupCard, holding: Sequence[str]) -> MemberRow:
     return MemberRow(
-        member, card.anchor, _clients(member, card), tuple(_cell(member, other, card) for other in members)
+        member, card.anchor, _clients(member, card), tuple(_cell(member, other, card) for other in holding)
     )
 
 

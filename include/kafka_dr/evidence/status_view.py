@@ -14,7 +14,7 @@ from kafka_dr.durations import age_of
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.headline_view import HeadlineView, headline_view, most_urgent
-from kafka_dr.evidence.member_matrix import MemberMatrix, member_matrices
+from kafka_dr.evidence.member_matrix import Block, MemberMatrix, member_matrices
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, may_answer, open_run_line, running_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
@@ -206,7 +206,7 @@ def build_status_view(
     opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
     observed: Mapping[str, WatchedGroup] | None = None,
     reader: str = "",
-    blocks: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    blocks: Mapping[str, Block] = MappingProxyType({}),
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
@@ -215,7 +215,7 @@ def build_status_view(
     :param opened: the runs that are open
     :param observed: what was found of each observed flow, by its name
     :param reader: the name of who reads the page; empty where that is not known
-    :param blocks: by the name of each declaration of active-active use the groups of its members' clients, by member
+    :param blocks: those of members that hold copies of each other, by name
     """
     running = [each for each, _ in opened.running]
     asked = [each for each, _ in opened.runs]

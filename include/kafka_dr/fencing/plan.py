@@ -260,7 +260,7 @@ def _copies(group: ProtectionGroup, source: str, target: str) -> list[_Resource]
 
 def _copies_on(group: ProtectionGroup, cluster: str) -> list[_Resource]:
     """Return the same of all copies on a cluster."""
-    return [each for origin in group.clusters if origin != cluster for each in _copies(group, origin, cluster)]
+    return [each for origin in group.origins if origin != cluster for each in _copies(group, origin, cluster)]
 
 
 def _groups(group: ProtectionGroup) -> list[_Resource]:

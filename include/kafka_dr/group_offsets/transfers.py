@@ -72,7 +72,7 @@ def transfers(run: Run) -> tuple[PositionTransfer, ...]:
     first = PositionTransfer(source, on_target=naming(source, target))
     if run.opens_copy:
         return (first,)
-    third = (name for name in run.group.clusters if name not in (source, target))
+    third = (name for name in run.group.origins if name not in (source, target))
     copies = (PositionTransfer(name, naming(name, source), naming(name, target)) for name in third)
     return (first, PositionTransfer(target, on_source=naming(target, source)), *copies)
 

@@ -169,7 +169,7 @@ def _names(pattern: str, here: str, spec: ClusterSpec, group: ProtectionGroup) -
         case "{groups}":
             yield from (*group.consumer_groups, *(f"{prefix}*" for prefix in group.consumer_group_prefixes))
         case "{source}.*":
-            yield from (f"{source}.*" for source in group.clusters if source != here)
+            yield from (f"{source}.*" for source in group.origins if source != here)
         case "{syncs}":
             yield "mm2-offset-syncs.*"
         case "{own}":

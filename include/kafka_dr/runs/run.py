@@ -336,7 +336,7 @@ class Run(GroupContext):
     @property
     def _folders_of_inputs(self) -> tuple[str, ...]:
         ends = (self.source, self.target)
-        third = () if self.opens_copy else (name for name in self.declared.clusters if name not in ends)
+        third = () if self.opens_copy else (name for name in self.declared.origins if name not in ends)
         return inputs.folders_of(self.declared.name, ends, third=third)
 
     def _records_of_inputs(self) -> dict[str, Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from kafka_dr.causes import cause
 from kafka_dr.counted import counted
 from kafka_dr.quoting import address
-from kafka_dr.topology.active_active_rules import with_groups_of_blocks
+from kafka_dr.topology.blocks_rules import with_groups_of_blocks
 from kafka_dr.topology.document import Document, Path, read, render
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import Topology

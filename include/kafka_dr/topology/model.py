@@ -6,13 +6,13 @@ DR register. Descriptions of the fields are shown to whoever wrote the file wron
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from kafka_dr.naming import DefaultNaming, Naming
-from kafka_dr.topology.active_active import ActiveActiveSpec, MemberOf, group_names, memberships
+from kafka_dr.topology.blocks import ActiveActiveSpec, BlockSpec, HubAndSpokeSpec, MemberOf, memberships
 from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.declared import NotLookedUp, OnlyObserved, declared
 from kafka_dr.topology.drill import DrillSpec
@@ -94,6 +94,11 @@ class ProtectionGroup(GroupKeys):
         found = self.model_copy()
         found._member_of = None
         return found
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The clusters whose applications write these topics: each other one may hold copies of them."""
+        return self.clusters if self._member_of is None else tuple(self._member_of.groups)
 
     def shares_with(self, other: ProtectionGroup) -> bool:
         """Return whether two groups are parts of the same active-active use, and have the same topics."""
@@ -182,7 +187,7 @@ class ProtectionGroup(GroupKeys):
     @property
     def copies_begin(self) -> dict[str, str]:
         """What the names of copies begin with, by the cluster of their originals; nothing where they have those."""
-        return {each: f"{each}{self.flow.separator}" for each in self.clusters} if self.renames_copies else {}
+        return {each: f"{each}{self.flow.separator}" for each in self.origins} if self.renames_copies else {}
 
     def naming(self, source: str, target: str) -> Naming | None:
         """Return what the copies of one cluster's topics are called on another; ``None``: as their originals."""
@@ -193,13 +198,13 @@ class ProtectionGroup(GroupKeys):
 
         There are none where copies have the names of their originals.
         """
-        namings = (self.naming(origin, cluster) for origin in self.clusters if origin != cluster)
+        namings = (self.naming(origin, cluster) for origin in self.origins if origin != cluster)
         found = (naming.copy_of(name) for naming in namings if naming is not None for name in names)
         return tuple(name for name in found if name is not None)
 
     def original_of(self, name: str, cluster: str) -> str | None:
         """Return of which topic of this group a topic on a cluster is the copy under another name; else ``None``."""
-        for origin in self.clusters if self.renames_copies else ():
+        for origin in self.origins if self.renames_copies else ():
             naming = self.naming(origin, cluster) if origin != cluster else None
             if naming is not None and (found := naming.original_of(name)) is not None and self.owns_topic(found):
                 return found
@@ -257,6 +262,9 @@ class Topology(Section):
     active_active: dict[Name, ActiveActiveSpec] = Field(
         default_factory=dict, description="clusters that take writes to the same topics together, by name"
     )
+    hub_and_spoke: dict[Name, HubAndSpokeSpec] = Field(
+        default_factory=dict, description="clusters that take writes, and hubs that hold copies of all of them, by name"
+    )
     observed_flows: dict[Name, ObservedFlowSpec] = Field(
         default_factory=dict, description="replication that somebody else runs and that is observed alone, by name"
     )
@@ -264,16 +272,25 @@ class Topology(Section):
     @model_validator(mode="after")
     def with_members(self) -> Topology:
         """Show the groups of a block what they are in it."""
-        for block, spec in self.active_active.items():
-            for name, membership in memberships(block, spec).items():
+        for section, block, spec in self._blocks:
+            for name, membership in memberships(section, block, dict(spec)).items():
                 if name in self.protection_groups:
                     self.protection_groups[name] = self.protection_groups[name].as_member(membership)
         return self
 
     @property
-    def blocks(self) -> dict[str, dict[str, str]]:
-        """The declarations of active-active use: the groups of their members' clients, by member, by name."""
-        return {name: group_names(name, spec.members) for name, spec in self.active_active.items()}
+    def blocks(self) -> dict[str, MemberOf]:
+        """The blocks of members, by name, each as its first member sees it."""
+        found = ((block, memberships(section, block, dict(spec))) for section, block, spec in self._blocks)
+        return {block: next(iter(members.values())) for block, members in found}
+
+    @property
+    def _blocks(self) -> list[tuple[str, str, BlockSpec]]:
+        sections: dict[str, Mapping[str, BlockSpec]] = {
+            "active_active": self.active_active,
+            "hub_and_spoke": self.hub_and_spoke,
+        }
+        return [(section, block, spec) for section, found in sections.items() for block, spec in found.items()]
 
     def cluster(self, name: str) -> ClusterSpec:
         """Return a cluster.

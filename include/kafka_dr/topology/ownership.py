@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_dr.topology.active_active_rules import block_of
+from kafka_dr.topology.blocks_rules import block_of
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.names import (

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from kafka_dr.topology.access_rules_rules import access_rules_mistakes
-from kafka_dr.topology.active_active_rules import active_active_mistakes
 from kafka_dr.topology.addresses import address_mistakes
+from kafka_dr.topology.blocks_rules import mistakes_of_blocks
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.existing_rules import existing_mistakes
@@ -65,7 +65,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from drill_mistakes(document, here)
         yield from existing_mistakes(document, here)
         yield from naming_mistakes(document, here)
-    yield from active_active_mistakes(document)
+    yield from mistakes_of_blocks(document)
     yield from ownership_mistakes(document)
     yield from pattern_mistakes(document)
     yield from observed_mistakes(document)

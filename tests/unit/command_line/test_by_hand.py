@@ -23,7 +23,7 @@ from kafka_dr.register.roles import Role, Roles
 from kafka_dr.register.transitions import adopted as adopted_record
 from kafka_dr.replication.by_hand import ConnectByHand
 from kafka_dr.routing import FileRouter
-from kafka_dr.topology.active_active import MemberOf
+from kafka_dr.topology.blocks import MemberOf
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup
 from support.memory_router import MemoryRouter

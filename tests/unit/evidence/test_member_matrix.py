@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from kafka_dr.evidence.member_matrix import MemberMatrix
+from kafka_dr.evidence.member_matrix import Block, MemberMatrix
 from kafka_dr.evidence.page import render_status
 from kafka_dr.evidence.status_view import StatusView, build_status_view
 from kafka_dr.watch_results import STANDBYS, WatchedGroup, WatchName
@@ -17,8 +17,13 @@ from support.situation_cases import health, results
 from support.visible_text import visible_words
 
 NOW = NOON + timedelta(seconds=40)
-PAIR = {"shop": {"east": "shop-east", "west": "shop-west"}}
-FIVE = {"shop": {name: f"shop-{name}" for name in ("east", "west", "north", "south", "mid")}}
+
+
+def block(*members: str, hubs: tuple[str, ...] = ()) -> dict[str, Block]:
+    return {"shop": Block({name: f"shop-{name}" for name in members}, hubs or members)}
+
+
+PAIR, FIVE = block("east", "west"), block("east", "west", "north", "south", "mid")
 
 
 def clients(group: str, active: str, *others: str, failed: str = "") -> WatchedGroup:
@@ -43,7 +48,7 @@ def shown(blocks: Any, *groups: WatchedGroup) -> tuple[StatusView, MemberMatrix]
 
 
 def test_each_member_of_five_has_one_line_and_a_field_for_each_other_one() -> None:
-    names = list(FIVE["shop"])
+    names = list(FIVE["shop"].groups)
     groups = (
         clients(f"shop-{name}", name, *(each for each in names if each != name), failed="mid" if name == "west" else "")
         for name in names
@@ -80,3 +85,15 @@ def test_a_page_without_active_active_use_has_no_such_table() -> None:
     view = build_status_view([clients("orders", "east", "west")], NOW, LINKS, {})
     assert not view.members
     assert "<table>" not in render_status(view)
+
+
+def test_of_spokes_and_hubs_the_table_says_what_each_hub_holds() -> None:
+    hubs = (clients("shop-north", "north", "south"), clients("shop-south", "south", "north"))
+    spoke = clients("shop-east", "east", "north", "south")
+    _, matrix = shown(block("east", "north", "south", hubs=("north", "south")), spoke, *hubs)
+    assert matrix.members == ("north", "south")
+    assert [[cell.colour for cell in row.cells] for row in matrix.rows] == [
+        ["good", "good"],
+        [None, "good"],
+        ["good", None],
+    ]

@@ -14,7 +14,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState, highest, transitions
 from kafka_dr.runs.members import guests_are_left, is_first_of_moving, no_guests, target_serves
 from kafka_dr.runs.run import Run
-from kafka_dr.topology.active_active import MemberOf
+from kafka_dr.topology.blocks import MemberOf
 from support.memory_register import MemoryRegister
 from support.register_states import AT
 

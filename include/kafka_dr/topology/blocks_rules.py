@@ -1,12 +1,12 @@
-"""What must hold within a declaration of active-active use, and between it and the rest of the file."""
+"""What must hold within a block of clusters that hold copies of each other, and between it and the rest of the file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_dr.topology.active_active import BLOCKS, group_names, groups_of
+from kafka_dr.topology.blocks import MEMBERS_OF, group_names, groups_of, members_in
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
 
@@ -14,24 +14,24 @@ _GROUPS = "protection_groups"
 
 
 def with_groups_of_blocks(document: Document) -> Document:
-    """Return a document that also has the protection groups of blocks of active-active use.
+    """Return a document that also has the protection groups of blocks.
 
     What is wrong with them is reported where it is written: in the block.
     """
-    if not isinstance(document.root, dict) or not document.keys(BLOCKS):
+    blocks = _blocks(document)
+    if not isinstance(document.root, dict) or not blocks:
         return document
     declared = document.at(_GROUPS)
     groups: dict[str, Any] = dict(declared) if isinstance(declared, dict) else {}
     written: dict[Path, Path] = {}
-    for block in document.keys(BLOCKS):
-        raw = document.at(BLOCKS, block)
-        for name, keys, elsewhere in groups_of(block, raw) if isinstance(raw, dict) else ():
+    for section, block in blocks:
+        for name, keys, elsewhere in groups_of(section, block, _keys(document, section, block)):
             if name in groups:
                 continue
             groups[name] = keys
             here = (_GROUPS, name)
-            written[here] = (BLOCKS, block)
-            written.update({(*here, *key): (BLOCKS, block, *where) for key, where in elsewhere.items()})
+            written[here] = (section, block)
+            written.update({(*here, *key): (section, block, *where) for key, where in elsewhere.items()})
     return replace(document, root={**document.root, _GROUPS: groups}, written=written)
 
 
@@ -41,10 +41,20 @@ def block_of(document: Document, group: str) -> str | None:
     return None if path is None else str(path[1])
 
 
-def active_active_mistakes(document: Document) -> Iterator[Mistake]:
+def _blocks(document: Document) -> list[tuple[str, str]]:
+    return [(section, block) for section in MEMBERS_OF for block in document.keys(section)]
+
+
+def _keys(document: Document, section: str, block: str) -> dict[str, Any]:
+    found = document.at(section, block)
+    return found if isinstance(found, dict) else {}
+
+
+def mistakes_of_blocks(document: Document) -> Iterator[Mistake]:
     """Yield what contradicts something else in, or about, a block."""
-    for block in document.keys(BLOCKS):
-        here: Path = (BLOCKS, block)
+    for section, block in _blocks(document):
+        here: Path = (section, block)
+        keys = _keys(document, section, block)
         if document.at(*here, "flow", "naming") != "default":
             seen = (
                 "members write to topics of the same names, and naming is not default, so a copy would be one of them"
@@ -54,8 +64,17 @@ def active_active_mistakes(document: Document) -> Iterator[Mistake]:
             seen = "order is copy_first, and members take writes all the time, so writers cannot wait for readers"
             yield document.mistake((*here, "flow", "order"), seen, "leave it out")
         yield from _read_twice(document, here)
-        yield from _moves_with_nobody(document, here)
-        for name in group_names(block, document.keys(*here, "members")).values():
+        # Of a hub and its spokes, readers run on the hubs.
+        kind = MEMBERS_OF[section][-1]
+        running = [member for member, (declared, _) in members_in(section, keys).items() if declared == kind]
+        yield from _moves_with_nobody(document, here, running)
+        for spoke in document.keys(*here, "spokes"):
+            if spoke in document.keys(*here, kind):
+                seen = (
+                    f"{spoke!r} is a spoke and a hub, and a cluster that takes writes and holds all copies is a member"
+                )
+                yield document.mistake((*here, "spokes", spoke), seen, "declare it as a member of active_active")
+        for name in group_names(section, block, keys).values():
             if document.written.get((_GROUPS, name), here)[:2] != here or (_GROUPS, name) in document.lines:
                 seen = f"the block means a protection group {name!r}, and there is another one of this name"
                 yield document.mistake(here, seen, "rename the block, or the other group")
@@ -70,9 +89,9 @@ def _read_twice(document: Document, here: Path) -> Iterator[Mistake]:
             yield document.mistake(path, seen, "say once how each consumer group reads")
 
 
-def _moves_with_nobody(document: Document, here: Path) -> Iterator[Mistake]:
-    members = document.keys(*here, "members")
+def _moves_with_nobody(document: Document, here: Path, members: Sequence[str]) -> Iterator[Mistake]:
     for group in document.keys(*here, "moves"):
         path = (*here, "moves", group)
         if (whose := document.at(*path)) not in members:
-            yield document.mistake(path, f"{whose!r} is no member of the block", f"write one of {', '.join(members)}")
+            seen = f"{whose!r} is no cluster of the block on which its readers run"
+            yield document.mistake(path, seen, f"write one of {', '.join(members)}")

@@ -100,6 +100,8 @@ def test_no_two_groups_of_a_block_add_the_same_deny(edited: Edit, load_text: Loa
         ("shop-west.json", "shop-east.json", "active_active.shop.members.west.route.path", "already given"),
         ("west: {route", "north: {route", "active_active.shop.members.north", "no cluster 'north'"),
         ("topics: [baskets]", "topic: [baskets]", "active_active.shop.topic", "topics"),
+        ("local: [mails]", "moves: {mails: north}", "active_active.shop.moves.mails", "write one of east, west"),
+        ("local: [mails]", "moves: {shelves: east}", "active_active.shop.moves.shelves", "already given"),
         ('["User:shop-app"]', '["User:probe"]', "active_active.shop.principals[0]", "probe_principal"),
     ],
 )
@@ -117,3 +119,76 @@ def test_a_block_and_a_group_have_different_names(edited: Edit, mistakes_in: Com
     found = mistakes_in(edited(more=second.replace("  carts:", "  shop-east:") + BLOCK))
 
     assert any("protection group 'shop-east'" in each for each in found)
+
+
+HUBS = """\
+hub_and_spoke:
+  sales:
+    spokes:
+      east: {route: {kind: file, path: /srv/route/sales-east.json}}
+    hubs:
+      west: {route: {kind: file, path: /srv/route/sales-west.json}}
+      north: {route: {kind: file, path: /srv/route/sales-north.json}}
+    flow: {naming: default}
+    topics: [receipts]
+    moves: {report: west}
+    principals: ["User:sales-app"]
+    operator_principal: User:op
+    probe_principal: User:probe
+    replicator_principal: User:replicator
+    approvers: [alice]
+    objectives: {rpo_seconds: 60, rto_seconds: 300, write_outage_seconds: 10}
+"""
+
+
+_NORTH = """\
+  north:
+    cluster_id: dV8nRk3sTmGq2bYx5LwPjA
+    connections: {operator: n_op, probe: n_probe, audit: n_audit, replicator: n_repl}
+    connect: connect_north
+    connect_group_id: connect-north
+    replicator: {bootstrap_servers: "north:9092", security_protocol: SASL_PLAINTEXT, sasl_mechanism: PLAIN}
+    replicator_secrets: /etc/connect/secrets.properties
+"""
+
+
+def with_hubs(edited: Edit, *changes: tuple[str, str]) -> str:
+    text = HUBS
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return edited(("protection_groups:\n", f"{_NORTH}protection_groups:\n"), more=text)
+
+
+def test_spokes_are_copied_to_hubs_and_hubs_to_each_other(edited: Edit, load_text: Load) -> None:
+    topology = load_text(with_hubs(edited))
+    flows = {name.partition(".")[2] for name in audited_flows(topology) if name.startswith("sales")}
+    assert flows == {"east-to-west", "east-to-north", "west-to-north", "north-to-west"}
+    west = topology.group("sales-west")
+    assert west.clusters == ("west", "north")
+    assert west.consumer_groups == ("report",)
+    assert west.origins == ("east", "west", "north")
+    assert "report" in topology.group("sales-east").readers.consumer_groups
+    assert west.original_of("east.receipts", "north") == "receipts"
+    copies = {acl.name for acl in plan.apart(west, "west")}
+    assert {"east.receipts", "north.receipts"} <= copies, "nobody but replication writes to a copy on a hub"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "said"),
+    [
+        (
+            "moves: {report: west}",
+            "moves: {report: east}",
+            "hub_and_spoke.sales.moves.report",
+            "write one of west, north",
+        ),
+        ("east: {route", "west: {route", "hub_and_spoke.sales.spokes.west", "a member of active_active"),
+        ("sales-north.json", "sales-west.json", "hub_and_spoke.sales.hubs.north.route.path", "already given"),
+    ],
+)
+def test_a_mistake_about_hubs_is_reported_where_it_is_written(
+    edited: Edit, mistakes_in: Complain, old: str, new: str, place: str, said: str
+) -> None:
+    found = mistakes_in(with_hubs(edited, (old, new)))
+    assert any(place in each and said in each for each in found), found

@@ -1,0 +1,168 @@
+"""Clusters that hold copies of each other's topics, each written by clients of its own: active-active, hub and spoke.
+
+A block is read as several protection groups, one for the clients of each member, because each is moved, approved and
+recorded alone. They share the topics. The flow from a member belongs to the group of that member's clients, and so
+does the fence of the topics there: a member takes the writes of all clients, or of none.
+
+In active-active use each member is copied to each other one. Spokes are copied to the hubs alone, and hubs to each
+other: where the clients of a hub are moved, its consumer groups continue on the other hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kafka_dr.topology.fields import Name, ResourceName, Section
+from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
+
+#: Where blocks are declared, and which keys of each kind name members: each of them first those that are copied to all.
+MEMBERS_OF: Mapping[str, tuple[str, ...]] = {"active_active": ("members",), "hub_and_spoke": ("spokes", "hubs")}
+_HUBS = "hubs"
+#: The keys of a block that its protection groups do not have.
+_OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "moves")
+
+
+class MemberSpec(Section):
+    """A cluster that applications use together with the others."""
+
+    route: RouteSpec = Field(description="where the clients of this member look up the cluster that serves them")
+
+
+class BlockSpec(GroupKeys):
+    """How consumer groups read what several clusters take together."""
+
+    union: tuple[ResourceName, ...] = Field(
+        default=(), description="consumer groups that run on each member and read the records of all members"
+    )
+    local: tuple[ResourceName, ...] = Field(
+        default=(), description="consumer groups that run on each member and read the records of that member alone"
+    )
+    moves: dict[ResourceName, Name] = Field(
+        default_factory=dict,
+        description="consumer groups that run on one member at a time and read all: the member with whose clients each "
+        "one moves",
+    )
+
+
+class ActiveActiveSpec(BlockSpec):
+    """Members that take writes to the same topics, and how consumer groups read them."""
+
+    members: Annotated[dict[Name, MemberSpec], Field(min_length=2, max_length=5)] = Field(
+        description="the clusters that take writes, two to five, each with the route of its clients"
+    )
+
+
+class HubAndSpokeSpec(BlockSpec):
+    """Spokes that take writes to the same topics, and hubs that hold copies of them for readers."""
+
+    spokes: Annotated[dict[Name, MemberSpec], Field(min_length=1)] = Field(
+        description="the clusters that take writes, each with the route of its clients"
+    )
+    hubs: Annotated[dict[Name, MemberSpec], Field(min_length=2)] = Field(
+        description="the clusters that hold copies of all spokes, two or more, each with the route of its readers"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemberOf:
+    """What a protection group is in a block.
+
+    :param block: the name of the block
+    :param member: the one whose clients the group is
+    :param groups: the names of the groups of all members' clients, by member, in the order of the file
+    :param union: the consumer groups that run on each member and read all
+    :param hubs: the members that hold copies of all others; none where each member does
+    """
+
+    block: str
+    member: str
+    groups: Mapping[str, str]
+    union: tuple[str, ...] = ()
+    hubs: tuple[str, ...] = ()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the member is declared first: the others are configured like it."""
+        return self.member == next(iter(self.groups))
+
+    @property
+    def holding(self) -> tuple[str, ...]:
+        """The members that hold copies of all others."""
+        return self.hubs or tuple(self.groups)
+
+
+def memberships(section: str, block: str, keys: Mapping[str, Any]) -> dict[str, MemberOf]:
+    """Return what each protection group of a block is in it, by its name.
+
+    :param keys: of the block, as a file declares it
+    """
+    groups, union = group_names(section, block, keys), tuple(keys.get("union", ()))
+    hubs = tuple(keys.get(_HUBS, ())) if _HUBS in MEMBERS_OF[section] else ()
+    return {name: MemberOf(block, member, groups, union, hubs) for member, name in groups.items()}
+
+
+def members_in(section: str, keys: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """Return the members that a block declares, each with the key below which it does, and what it says there."""
+    found: dict[str, tuple[str, Any]] = {}
+    for kind in MEMBERS_OF[section]:
+        declared = keys.get(kind)
+        for member, spec in (declared if isinstance(declared, dict) else {}).items():
+            found.setdefault(member, (kind, spec))
+    return found
+
+
+def group_names(section: str, block: str, keys: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the protection groups of a block, by member."""
+    return {member: f"{block}-{member}" for member in members_in(section, keys)}
+
+
+#: Where keys of a group are written in its block, by their way in the group.
+_Written = dict[tuple[str | int, ...], tuple[str, ...]]
+
+
+def groups_of(section: str, block: str, raw: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], _Written]]:
+    """Yield the protection groups of a block, as a file would declare them.
+
+    :param raw: the block as it is written
+    :returns: by group its name, its keys, and where in the block those are written that are not at its top
+    """
+    members, names = members_in(section, raw), group_names(section, block, raw)
+    holding = [member for member, (kind, _) in members.items() if kind == MEMBERS_OF[section][-1]]
+    shared = {key: value for key, value in raw.items() if key not in _OWN_KEYS}
+    shared["topics"] = [*_listed(raw, "topics"), *(f"{name}.dr-canary" for name in names.values())]
+    found = raw.get("moves")
+    moves: dict[str, Any] = found if isinstance(found, dict) else {}
+    everywhere = [*_listed(raw, "union"), *_listed(raw, "local")]
+    for member, (kind, spec) in members.items():
+        clusters = [member, *(other for other in holding if other != member)]
+        written: _Written = {("clusters", n): (members[each][0], each) for n, each in enumerate(clusters)}
+        yield (
+            names[member],
+            {
+                **shared,
+                "clusters": clusters,
+                "initial_active": member,
+                "route": spec.get("route") if isinstance(spec, dict) else None,
+                "consumer_groups": [group for group, whose in moves.items() if whose == member],
+                # What moves with other clients reads here, too, once these are here.
+                "readers": {
+                    "consumer_groups": [*everywhere, *(group for group, whose in moves.items() if whose != member)]
+                },
+            },
+            {
+                ("clusters",): (kind,),
+                **written,
+                ("initial_active",): (kind,),
+                ("route",): (kind, member, "route"),
+                ("consumer_groups",): ("moves",),
+            },
+        )
+
+
+def _listed(raw: Mapping[str, Any], key: str) -> list[Any]:
+    found = raw.get(key)
+    return list(found) if isinstance(found, (list, tuple)) else []
