@@ -85,16 +85,21 @@ def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | 
     return seed.epoch, seed.keeps_offsets
 
 
-def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
-    """Return what the newest audit of the run's flow says, judged by the group's limits."""
-    epoch, unseeded = flow_began(run.history_of_flows(run.source), run.register_state, run.flow)
+def newest_audit(run: Run, kind: AuditKind, of_other: tuple[Flow, RegisterState | None] | None = None) -> GateVerdict:
+    """Return what the newest audit of the run's flow says, judged by the group's limits.
+
+    :param of_other: a flow of another group instead, and the record of that
+    """
+    flow, state = of_other or (run.flow, run.register_state)
+    history = run.history_of_flows(flow.source)
+    epoch, unseeded = flow_began(history, state, flow)
     audits = run.group.audits
     verdict = gate.ask(
         run.clients.evidence_root,
         kind,
-        group=run.flow.group,
-        source=run.source,
-        target=run.target,
+        group=flow.group,
+        source=flow.source,
+        target=flow.target,
         epoch=epoch,
         unseeded=unseeded,
         now=run.clock.now(),
@@ -102,10 +107,10 @@ def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
             seconds=audits.lag_max_age_seconds if kind is AuditKind.LAG else audits.checksum_max_age_seconds
         ),
     )
-    return _with_one_that_did_not_end(run, kind, unless_changed(verdict, run.history, run.flow, kind))
+    return _with_one_that_did_not_end(run, kind, unless_changed(verdict, history, flow, kind), flow.group)
 
 
-def _with_one_that_did_not_end(run: Run, kind: AuditKind, verdict: GateVerdict) -> GateVerdict:
+def _with_one_that_did_not_end(run: Run, kind: AuditKind, verdict: GateVerdict, group: str) -> GateVerdict:
     """Say of a missing or outdated audit why the last one did not end, if one was begun since.
 
     :param verdict: by what audits have filed; one that did not end files nothing
@@ -113,7 +118,7 @@ def _with_one_that_did_not_end(run: Run, kind: AuditKind, verdict: GateVerdict) 
     if verdict.answer not in _EXCUSED:
         return verdict
     store = WatchResultStore(run.clients.evidence_root)
-    kept = read_watch_status(run.group.name, _WATCHES[kind], store, run.clock.now()).result
+    kept = read_watch_status(group, _WATCHES[kind], store, run.clock.now()).result
     if kept is None or kept.outcome != "unknown" or (verdict.result and kept.looked_at <= verdict.result.at):
         return verdict
     why = kept.sentences[0] if kept.sentences else f"read the log of dr_{kind}_audit"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockOfMembers:
     """Members that hold copies of each other.
 
     :param groups: the groups of the members' clients, by member
@@ -66,7 +66,7 @@ _NOT_WRITTEN = MemberCell("nothing new")
 _UNKNOWN = MemberCell("UNKNOWN", "unknown")
 
 
-def member_matrices(blocks: Mapping[str, Block], cards: Sequence[GroupCard]) -> tuple[MemberMatrix, ...]:
+def member_matrices(blocks: Mapping[str, BlockOfMembers], cards: Sequence[GroupCard]) -> tuple[MemberMatrix, ...]:
     """Return the table of each block, by its name."""
     known = {card.group: card for card in cards}
     return tuple(

@@ -14,7 +14,7 @@ from kafka_dr.durations import age_of
 from kafka_dr.evidence.drill_line import drill_line
 from kafka_dr.evidence.flow_picture import FlowPicture, flow_picture
 from kafka_dr.evidence.headline_view import HeadlineView, headline_view, most_urgent
-from kafka_dr.evidence.member_matrix import Block, MemberMatrix, member_matrices
+from kafka_dr.evidence.member_matrix import BlockOfMembers, MemberMatrix, member_matrices
 from kafka_dr.evidence.open_run_view import OpenedRuns, OpenRunLine, may_answer, open_run_line, running_line
 from kafka_dr.evidence.readiness_view import VerbLine, verb_lines
 from kafka_dr.evidence.rpo_line import rpo_line
@@ -206,7 +206,7 @@ def build_status_view(
     opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
     observed: Mapping[str, WatchedGroup] | None = None,
     reader: str = "",
-    blocks: Mapping[str, Block] = MappingProxyType({}),
+    blocks: Mapping[str, BlockOfMembers] = MappingProxyType({}),
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 

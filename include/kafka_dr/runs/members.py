@@ -51,6 +51,17 @@ def target_serves(run: Run) -> Check:
     return Check(TARGET_SERVES, "ok", f"{target} serves its own clients")
 
 
+def record_of(context: GroupContext, group: str) -> RegisterState | None:
+    """Return the newest record of another group of the block, of the registers that answer.
+
+    :raises KafkaDrError: none of them answers
+    """
+    found = _record(context, group)
+    if isinstance(found, KafkaDrError):
+        raise found
+    return found
+
+
 def may_leave(run: Run, *asked: Callable[[Run], Check]) -> tuple[Check, ...]:
     """Return the answers right after the claim, where members serve together.
 

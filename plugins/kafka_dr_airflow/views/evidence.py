@@ -18,7 +18,7 @@ from kafka_dr.causes import cause
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence.audit_view import build_audit_view, build_stranded_view
 from kafka_dr.evidence.expired_run import EvidenceExpired
-from kafka_dr.evidence.member_matrix import Block
+from kafka_dr.evidence.member_matrix import BlockOfMembers
 from kafka_dr.evidence.observation_view import build_observation_view
 from kafka_dr.evidence.page import render_audit, render_notice, render_observation, render_status
 from kafka_dr.evidence.status_view import build_status_view
@@ -106,7 +106,7 @@ def status_page(who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *,
     flows = {name: topology.observed_flows[name].watches for name in sorted(topology.observed_flows)}
     observed = read_observed(flows, store, now)
     open_now, endings = opened(kept, groups, now, has_ended)
-    blocks = {name: Block(each.groups, each.holding) for name, each in topology.blocks.items()}
+    blocks = {name: BlockOfMembers(each.groups, each.holding) for name, each in topology.blocks.items()}
     view = build_status_view(found, now, links(), endings, open_now, observed, who, blocks)
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 

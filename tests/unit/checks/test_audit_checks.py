@@ -110,6 +110,7 @@ def checked(root: Path, kind: AuditKind, outcome: WatchOutcome, *, minutes_ago: 
         clients=SimpleNamespace(evidence_root=root),
         clock=SimpleNamespace(now=lambda: NOW),
         history={},
+        history_of_flows=lambda _: {},
         register_state=a_state(epoch=3),
         flow=FLOW,
         source="east",

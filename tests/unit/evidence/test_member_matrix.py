@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from kafka_dr.evidence.member_matrix import Block, MemberMatrix
+from kafka_dr.evidence.member_matrix import BlockOfMembers, MemberMatrix
 from kafka_dr.evidence.page import render_status
 from kafka_dr.evidence.status_view import StatusView, build_status_view
 from kafka_dr.watch_results import STANDBYS, WatchedGroup, WatchName
@@ -19,8 +19,8 @@ from support.visible_text import visible_words
 NOW = NOON + timedelta(seconds=40)
 
 
-def block(*members: str, hubs: tuple[str, ...] = ()) -> dict[str, Block]:
-    return {"shop": Block({name: f"shop-{name}" for name in members}, hubs or members)}
+def block(*members: str, hubs: tuple[str, ...] = ()) -> dict[str, BlockOfMembers]:
+    return {"shop": BlockOfMembers({name: f"shop-{name}" for name in members}, hubs or members)}
 
 
 PAIR, FIVE = block("east", "west"), block("east", "west", "north", "south", "mid")

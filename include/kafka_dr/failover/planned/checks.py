@@ -41,6 +41,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in
 from kafka_dr.group_offsets import (
     both_names,
+    copies_for_groups,
     copy_age,
     live_verification,
     other_topics,
@@ -94,6 +95,7 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
         left = (*left, (members.TARGET_SERVES, members.target_serves), (members.NO_GUESTS, members.no_guests))
         left = (*left, (both_names.UNION, both_names.union_groups_see_all))
         left = (*left, (members.FROZEN_ELSEWHERE, members.groups_frozen_elsewhere))
+        left = (*left, (copies_for_groups.NAME, copies_for_groups.copies_for_groups))
     rounds = ((*_QUESTIONS, *left), (preview,)) if closely else ((*_QUESTIONS, *left, preview),)
     for questions in rounds:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
