@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from kafka_dr.topology.blocks import group_names
+from kafka_dr.topology.blocks import MEMBERS_OF, group_names
 from lab import rights
 from support.kept_list import CONTENT_KEYS
 from support.protection import Protection
@@ -33,9 +33,10 @@ def topology_file(protection: Protection, *, west: Mapping[str, str] | None = No
     :param west: what it says of west in addition
     """
     declared = protection.topology.model_dump(mode="json", exclude_none=True)
-    for block, spec in declared["active_active"].items():
-        for name in group_names("active_active", block, spec).values():
-            del declared["protection_groups"][name]
+    for section in MEMBERS_OF:
+        for block, spec in declared[section].items():
+            for name in group_names(section, block, spec).values():
+                del declared["protection_groups"][name]
     for group in declared["protection_groups"].values():
         del group["name"]
     declared["clusters"]["west"] |= west or {}

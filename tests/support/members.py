@@ -11,7 +11,7 @@ from uuid import uuid4
 from kafka_dr.clusters import Acl, PatternType, TopicPartition
 from kafka_dr.health.health_check import check_health
 from kafka_dr.naming import DefaultNaming
-from kafka_dr.topology.blocks import ActiveActiveSpec, MemberSpec, groups_of, memberships
+from kafka_dr.topology.blocks import ActiveActiveSpec, BlockSpec, HubAndSpokeSpec, MemberSpec, groups_of, memberships
 from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
 from kafka_dr.topology.model import ProtectionGroup, Topology
 from lab import rights
@@ -27,6 +27,8 @@ class MemberProtection(Protection):
     """The clients of one member. Its name is that of the block and that of the member."""
 
     union: tuple[str, ...] = ()
+    #: The clusters that hold copies of all others; none where each of them does.
+    hubs: tuple[str, ...] = ()
 
     @property
     def block(self) -> str:
@@ -52,16 +54,20 @@ class MemberProtection(Protection):
             "flow": base.flow.model_copy(update={"naming": "default"}),
         }
         keys["union"] = self.union
-        keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.lab.settings.names}
+        keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.hubs or self.lab.settings.names}
         members = {name: MemberSpec(route=self._route(base.route, name)) for name in self.lab.settings.names}
-        block = ActiveActiveSpec(**keys, members=members)
+        hubs = {name: members.pop(name) for name in self.hubs}
+        section = "hub_and_spoke" if hubs else "active_active"
+        block: BlockSpec = (
+            HubAndSpokeSpec(**keys, spokes=members, hubs=hubs) if hubs else ActiveActiveSpec(**keys, members=members)
+        )
         dumped = block.model_dump(exclude_unset=True)
-        found = memberships("active_active", self.block, dumped)
+        found = memberships(section, self.block, dumped)
         groups = {
             name: ProtectionGroup.model_validate({**keys, "name": name}).as_member(found[name])
-            for name, keys, _ in groups_of("active_active", self.block, dumped)
+            for name, keys, _ in groups_of(section, self.block, dumped)
         }
-        return declared.model_copy(update={"protection_groups": groups, "active_active": {self.block: block}})
+        return declared.model_copy(update={"protection_groups": groups, section: {self.block: block}})
 
     def _route(self, route: RouteSpec, member: str) -> RouteSpec:
         return route.model_copy(update={"path": str(self.folder / "route" / f"{self.block}-{member}.json")})
@@ -83,11 +89,12 @@ class Members(dict[str, NamedGroup]):
     """The groups of the clients of all members, by member."""
 
     @classmethod
-    def adopt(cls, lab: Lab, folder: Path) -> Members:
+    def adopt(cls, lab: Lab, folder: Path, *, hubs: tuple[str, ...] = ()) -> Members:
         block = f"t{uuid4().hex[:8]}"
         made = cls()
         for member in lab.settings.names:
             protection = MemberProtection(lab, folder, name=f"{block}-{member}")
+            protection.hubs = hubs
             if not made:
                 protection.create()
             made[member] = NamedGroup.adopt_created(protection)
@@ -101,7 +108,7 @@ class Members(dict[str, NamedGroup]):
                 str(DefaultNaming(origin, cluster).copy_of(f"{other.name}.dr-canary"))
                 for origin in self
                 for other in self.values()
-                if origin != cluster
+                if (origin, cluster) in self.ends
             }
             with group.protection.cluster(cluster, "admin") as admin:
                 if not wanted <= admin.topics.names():
@@ -121,10 +128,13 @@ class Members(dict[str, NamedGroup]):
 
     def wait_copied(self) -> None:
         """Wait until each member has what the others have."""
-        for source, group in self.items():
-            for target in self:
-                if target != source:
-                    group.protection.wait_copied(source=source, target=target)
+        for source, target in self.ends:
+            self[source].protection.wait_copied(source=source, target=target)
+
+    @property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """Source and target of each flow."""
+        return tuple((source, name) for source, group in self.items() for name in group.protection.group.clusters[1:])
 
     def log(self, number: int, origin: str, cluster: str) -> TopicPartition:
         """Return what a cluster holds of a partition of payments of a member."""
@@ -157,9 +167,12 @@ class Members(dict[str, NamedGroup]):
 
 
 @contextmanager
-def members_of(lab: Lab, folder: Path) -> Iterator[Members]:
-    """Yield adopted members, whose flows are gone at the end."""
-    made = Members.adopt(lab, folder)
+def members_of(lab: Lab, folder: Path, *, hubs: tuple[str, ...] = ()) -> Iterator[Members]:
+    """Yield adopted members, whose flows are gone at the end.
+
+    :param hubs: the clusters that hold copies of all others; none where each of them does
+    """
+    made = Members.adopt(lab, folder, hubs=hubs)
     try:
         yield made
     finally:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from kafka_dr.codec import StoredDocument
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
 _SCHEMA_VERSION = 1
@@ -43,6 +44,7 @@ class AuditResult(StoredDocument):
     :param sentence: the verdict in words
     :param behind_seconds: of a lag audit, the least age of the oldest record that was not copied; ``None`` if it is not
         known, and for other audits
+    :param complete: of a checksum audit, up to when everything that the source had is verified on the target, by topic
     :param report: path of the whole report below the evidence root, or its URI; empty if none was kept
     """
 
@@ -56,6 +58,7 @@ class AuditResult(StoredDocument):
     sentence: str
     report: str = ""
     behind_seconds: float | None = None
+    complete: Mapping[str, datetime] = field(default_factory=dict, metadata=stored(omitted=True))
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

@@ -91,23 +91,38 @@ def newest_audit(run: Run, kind: AuditKind, of_other: tuple[Flow, RegisterState 
     :param of_other: a flow of another group instead, and the record of that
     """
     flow, state = of_other or (run.flow, run.register_state)
-    history = run.history_of_flows(flow.source)
+    verdict = audit_of(flow, state, run.history_of_flows(flow.source), run.clients, kind, run.group.audits)
+    return _with_one_that_did_not_end(run, kind, verdict, flow.group)
+
+
+def audit_of(
+    flow: Flow,
+    state: RegisterState | None,
+    history: Mapping[str, Mapping[str, Any]],
+    clients: Clients,
+    kind: AuditKind,
+    limits: AuditsSpec,
+) -> GateVerdict:
+    """Return what the newest audit of a flow says.
+
+    :param state: the record of its group
+    :param history: everything journaled about the group, by run and fact
+    """
     epoch, unseeded = flow_began(history, state, flow)
-    audits = run.group.audits
     verdict = gate.ask(
-        run.clients.evidence_root,
+        clients.evidence_root,
         kind,
         group=flow.group,
         source=flow.source,
         target=flow.target,
         epoch=epoch,
         unseeded=unseeded,
-        now=run.clock.now(),
+        now=clients.clock.now(),
         max_age=timedelta(
-            seconds=audits.lag_max_age_seconds if kind is AuditKind.LAG else audits.checksum_max_age_seconds
+            seconds=limits.lag_max_age_seconds if kind is AuditKind.LAG else limits.checksum_max_age_seconds
         ),
     )
-    return _with_one_that_did_not_end(run, kind, unless_changed(verdict, history, flow, kind), flow.group)
+    return unless_changed(verdict, history, flow, kind)
 
 
 def _with_one_that_did_not_end(run: Run, kind: AuditKind, verdict: GateVerdict, group: str) -> GateVerdict:

@@ -151,6 +151,7 @@ class AuditStore:
                 at=report.at,
                 sentence=report.sentence if whole else f"in a part of the flow: {report.sentence}",
                 report=report_path,
+                complete=report.complete,
             )
         )
 

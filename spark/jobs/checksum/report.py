@@ -103,6 +103,7 @@ class ChecksumReport:
     :param left_out: a sentence for each thing that was not looked at; while there is one, the flow is not equal
     :param cautions: a sentence for each thing that is not known of what was looked at
     :param copies: by topic, what its copy is called, where that is another name
+    :param complete: by topic, up to when everything that the source had is verified on the target
     """
 
     flow: str
@@ -122,6 +123,7 @@ class ChecksumReport:
     left_out: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
+    complete: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counter[str]:

@@ -20,6 +20,7 @@ from jobs.checksum.aborted_copies import aborted_named
 from jobs.checksum.audit_store import AuditStore, ScanFacts, scan_name
 from jobs.checksum.bounded import AuditOptions, within_offsets, within_time
 from jobs.checksum.compared_logs import ComparedLogs
+from jobs.checksum.complete import complete_up_to
 from jobs.checksum.grace import FlowWait
 from jobs.checksum.outcome import blocked_too_long, failure_of, next_state, reported
 from jobs.checksum.payloads import keys_of, payloads_of
@@ -260,7 +261,16 @@ class ChecksumRun:
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
         # An audit from the start of the logs makes a whole new map.
         maps = () if options.full and not options.topics else plan.state.maps
-        state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done), maps=maps)
+        before = (plan.state.complete, plan.state.awaited)
+        complete, awaited = complete_up_to(before, reports, resolved.source.hidden, resolved.at)
+        state = replace(
+            plan.state,
+            partitions=states,
+            scans=(*plan.state.scans, done),
+            maps=maps,
+            complete=complete,
+            awaited=awaited,
+        )
         report = ChecksumReport(
             flow=self.flow.name,
             epoch=resolved.epoch,
@@ -277,6 +287,7 @@ class ChecksumRun:
             left_out=resolved.left_out,
             cautions=resolved.cautions,
             copies=self._copy_names(plan.state.topic_ids),
+            complete=complete,
             records_read=records,
             log_bytes=self.store.log.bytes_of(scan),
         )

@@ -67,12 +67,26 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitedEnds:
+    """Where a topic of the source ended when an audit asked: what is below is to be verified.
+
+    :param at: when that was, aware
+    :param ends: next after the last acknowledged record, by partition
+    """
+
+    at: datetime
+    ends: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
 class AuditState(StoredDocument):
     """The state of one flow.
 
     :param identity: cluster ids of source and target, and the epoch; if one of them changes, the audit begins again
     :param topic_ids: on the source and on the target; empty if the topic does not exist
     :param kinds: how the topics' fingerprints were made the last time: with keys, and with timestamps
+    :param complete: by topic, up to when everything that the source had is verified on the target
+    :param awaited: by topic, what has to be verified before that time moves on
     :param maps: the parts of the offset map that count
     """
 
@@ -82,6 +96,8 @@ class AuditState(StoredDocument):
     scans: tuple[Scan, ...] = ()
     maps: tuple[str, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    complete: Mapping[str, datetime] = field(default_factory=dict)
+    awaited: Mapping[str, AwaitedEnds] = field(default_factory=dict)
 
     def scans_of(self, partition: TopicPartition) -> tuple[Scan, ...]:
         """Return the scans that hold what was compared of a partition since comparing began."""

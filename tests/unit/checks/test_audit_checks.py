@@ -107,7 +107,7 @@ def checked(root: Path, kind: AuditKind, outcome: WatchOutcome, *, minutes_ago: 
     audits = AuditsSpec.model_validate({"before_failover": "green"})
     run: Any = SimpleNamespace(
         group=SimpleNamespace(name="orders", audits=audits),
-        clients=SimpleNamespace(evidence_root=root),
+        clients=SimpleNamespace(evidence_root=root, clock=SimpleNamespace(now=lambda: NOW)),
         clock=SimpleNamespace(now=lambda: NOW),
         history={},
         history_of_flows=lambda _: {},

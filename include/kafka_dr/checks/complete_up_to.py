@@ -1,0 +1,74 @@
+"""Up to when a hub holds everything that its spokes had, by the newest audit of each spoke's flow.
+
+*Complete up to T* means: whatever a spoke had acknowledged when an audit asked it, at T, was found on the hub record by
+record. Nothing is said about the times that records carry. A spoke that nobody writes to is complete up to its last
+audit; one that is cut off stays where it was, because no audit of it ends well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_dr import parallel
+from kafka_dr.audit.gate import GateAnswer
+from kafka_dr.audit.result import AuditKind
+from kafka_dr.checks.audit_checks import audit_of
+from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.replication.flow import Flow
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
+
+#: An outdated audit still says what was complete then.
+_SAYS_SO = frozenset({GateAnswer.GREEN, GateAnswer.WARNING, GateAnswer.TOO_OLD})
+
+
+@dataclass(frozen=True, slots=True)
+class SpokeOnHub:
+    """What a hub holds of one spoke.
+
+    :param at: up to when all of it, aware; ``None``: not known
+    :param why: why not; empty if it is known
+    """
+
+    spoke: str
+    at: datetime | None
+    why: str = ""
+
+
+def complete_up_to(block: str, hub: str, clients: Clients, topics: Collection[str] = ()) -> tuple[SpokeOnHub, ...]:
+    """Look up what a hub holds of each of its spokes.
+
+    :param topics: names of topics as the spokes have them; all topics of the applications if left out
+    :raises Refused: there is no such block, hub or topic
+    """
+    declared = clients.topology.blocks.get(block)
+    if declared is None or hub not in declared.holding:
+        known = ", ".join(f"{name} ({', '.join(each.holding)})" for name, each in clients.topology.blocks.items())
+        raise Refused(f"the topology declares no hub {hub!r} of {block!r}, expected one of: {known or 'there is none'}")
+    spokes = [each for each in declared.groups if each not in declared.hubs and each != hub]
+    canaries = {f"{name}.dr-canary" for name in declared.groups.values()}
+    own = [each for each in clients.topology.group(declared.groups[hub]).topics if each not in canaries]
+    if missing := sorted(set(topics) - set(own)):
+        raise Refused(f"{block} has no topic {', '.join(missing)}, expected some of {', '.join(own)}")
+    found = parallel.ask_each(
+        lambda spoke: _of_spoke(Flow(declared.groups[spoke], spoke, hub), clients, topics or own), spokes
+    )
+    return tuple(
+        SpokeOnHub(spoke, None, str(each)) if isinstance(each, KafkaDrError) else each for spoke, each in found.items()
+    )
+
+
+def _of_spoke(flow: Flow, clients: Clients, topics: Collection[str]) -> SpokeOnHub:
+    state = GroupContext(flow.group, clients).read_register_state()
+    history = clients.register(flow.target).history(flow.group)
+    limits = clients.topology.group(flow.group).audits
+    verdict = audit_of(flow, state, history, clients, AuditKind.CHECKSUM, limits)
+    if verdict.answer not in _SAYS_SO or verdict.result is None:
+        return SpokeOnHub(flow.source, None, verdict.sentence)
+    times = [verdict.result.complete.get(topic) for topic in topics]
+    if lacking := sorted(topic for topic, at in zip(topics, times, strict=True) if at is None):
+        said = f"no audit has seen {', '.join(lacking[:3])} of {flow.source} complete on {flow.target} yet"
+        return SpokeOnHub(flow.source, None, said)
+    return SpokeOnHub(flow.source, min(filter(None, times)))

@@ -1,0 +1,63 @@
+"""A sensor for DAGs of others: waits until a hub holds everything that its spokes had at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.bases.sensor import BaseSensorOperator, PokeReturnValue
+
+from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.task_clients import open_clients
+
+if TYPE_CHECKING:
+    from kafka_dr.checks.complete_up_to import SpokeOnHub
+
+
+class SpokesCompleteSensor(BaseSensorOperator):
+    """Waits until the newest checksum audits say that a hub is complete up to a time, for a report of that day.
+
+    It gives its place on the worker back between two looks. Its result is the time up to which all spokes are complete,
+    ISO 8601 in UTC.
+
+    :param block: a block of ``hub_and_spoke`` in the topology
+    :param hub: the cluster on which the report reads
+    :param up_to: ISO 8601 with a zone; a template, such as ``{{ data_interval_end }}``
+    :param topics: as the spokes call them; all topics of the block if left out
+    """
+
+    template_fields: Sequence[str] = ("up_to",)
+
+    def __init__(self, *, block: str, hub: str, up_to: str, topics: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(**{"mode": "reschedule", "poke_interval": 60.0, **kwargs})
+        self.block, self.hub, self.up_to, self.topics = block, hub, up_to, tuple(topics)
+
+    def poke(self, context: Any) -> PokeReturnValue:
+        """Look once, and log what is waited for."""
+        from kafka_dr.checks.complete_up_to import complete_up_to
+
+        wanted = _moment(self.up_to)
+        with plain_errors(), open_clients() as clients:
+            found = complete_up_to(self.block, self.hub, clients, self.topics)
+        for each in found:
+            self.log.info("%s", _said(each, self.hub))
+        times = [each.at for each in found if each.at is not None]
+        done = len(times) == len(found) > 0 and min(times) >= wanted
+        return PokeReturnValue(is_done=done, xcom_value=min(times).astimezone(UTC).isoformat() if done else None)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise ValueError(f"up_to is {text!r}, expected a time with its zone, such as 2026-11-29T00:00:00+00:00")
+    return found
+
+
+def _said(found: SpokeOnHub, hub: str) -> str:
+    if found.at is None:
+        return f"{found.spoke}: not known to be complete on {hub}: {found.why}"
+    return f"{found.spoke}: complete on {hub} up to {found.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
