@@ -49,26 +49,36 @@ def complete_up_to(block: str, hub: str, clients: Clients, topics: Collection[st
         raise Refused(f"the topology declares no hub {hub!r} of {block!r}, expected one of: {known or 'there is none'}")
     spokes = [each for each in declared.groups if each not in declared.hubs and each != hub]
     canaries = {f"{name}.dr-canary" for name in declared.groups.values()}
-    own = [each for each in clients.topology.group(declared.groups[hub]).topics if each not in canaries]
-    if missing := sorted(set(topics) - set(own)):
-        raise Refused(f"{block} has no topic {', '.join(missing)}, expected some of {', '.join(own)}")
+    group = clients.topology.group(declared.groups[hub])
+    if missing := sorted(each for each in topics if each in canaries or not group.owns_topic(each)):
+        raise Refused(f"{', '.join(missing)} is no topic of {block}: name topics as the spokes have them")
+    wanted = frozenset(topics or (each for each in group.topics if each not in canaries))
     found = parallel.ask_each(
-        lambda spoke: _of_spoke(Flow(declared.groups[spoke], spoke, hub), clients, topics or own), spokes
+        lambda spoke: _of_spoke(
+            Flow(declared.groups[spoke], spoke, hub), clients, wanted, () if topics else group.topic_prefixes
+        ),
+        spokes,
     )
     return tuple(
         SpokeOnHub(spoke, None, str(each)) if isinstance(each, KafkaDrError) else each for spoke, each in found.items()
     )
 
 
-def _of_spoke(flow: Flow, clients: Clients, topics: Collection[str]) -> SpokeOnHub:
+def _of_spoke(flow: Flow, clients: Clients, topics: frozenset[str], prefixes: tuple[str, ...]) -> SpokeOnHub:
+    """Look up the same of one spoke.
+
+    :param prefixes: what the names of further topics begin with: of these, all that audits have seen
+    """
     state = GroupContext(flow.group, clients).read_register_state()
     history = clients.register(flow.target).history(flow.group)
     limits = clients.topology.group(flow.group).audits
     verdict = audit_of(flow, state, history, clients, AuditKind.CHECKSUM, limits)
     if verdict.answer not in _SAYS_SO or verdict.result is None:
         return SpokeOnHub(flow.source, None, verdict.sentence)
-    times = [verdict.result.complete.get(topic) for topic in topics]
-    if lacking := sorted(topic for topic, at in zip(topics, times, strict=True) if at is None):
-        said = f"no audit has seen {', '.join(lacking[:3])} of {flow.source} complete on {flow.target} yet"
-        return SpokeOnHub(flow.source, None, said)
-    return SpokeOnHub(flow.source, min(filter(None, times)))
+    known = verdict.result.complete
+    wanted = topics | {each for each in known if each.startswith(prefixes)}
+    lacking = sorted(wanted - known.keys())
+    if lacking or not wanted:
+        what = ", ".join(lacking[:3]) or "a topic"
+        return SpokeOnHub(flow.source, None, f"no audit has seen {what} complete on {flow.target} yet")
+    return SpokeOnHub(flow.source, min(known[each] for each in wanted))
