@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class SpokesCompleteSensor(BaseSensorOperator):
     """Waits until the newest checksum audits say that a hub is complete up to a time, for a report of that day.
 
-    It gives its place on the worker back between two looks. Its result is the time up to which all spokes are complete,
+    It frees its slot of the pool between two looks. Its result is the time up to which all spokes are complete,
     ISO 8601 in UTC.
 
     :param block: a block of ``hub_and_spoke`` in the topology

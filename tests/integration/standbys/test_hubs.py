@@ -1,4 +1,4 @@
-"""One spoke and two hubs: readers move from hub to hub at the exact record, and a report knows up to when it may run."""
+"""One spoke and two hubs: readers move from hub to hub at the exact record, and a report knows when it may run."""
 
 from __future__ import annotations
 

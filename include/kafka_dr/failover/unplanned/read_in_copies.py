@@ -1,7 +1,7 @@
 """How far groups have certainly read the topics of other clusters, by what they had read in a lost cluster's copies.
 
 Where copies have other names, groups have read copies on the lost cluster, too, and the cluster that made the originals
-may well be there. Each offset sync of the flow from there is a record and its copy: whoever had read the copy goes on
+may well be there. Each offset sync of the flow from there is a record and its copy: whoever had read the copy continues
 after the record. The target has the originals, or copies of its own, to which the syncs of another flow lead.
 """
 
@@ -45,9 +45,9 @@ def read_in_copies(run: Run, transfer: PositionTransfer, committed: Committed) -
 
 
 def after(pairs: Sequence[OffsetPair], position: int) -> int:
-    """Return where somebody goes on in one log who has read everything before a position of the other one. Pure.
+    """Return where somebody continues in one log who has read everything before a position of the other one. Pure.
 
-    :param pairs: records with their copies, rising on both sides
+    :param pairs: records with their copies, rising in both logs
     :param position: next to read on the source of the pairs
     :returns: next to read on their target; 0 where no pair says more
     """
