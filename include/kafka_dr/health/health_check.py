@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.checks import topic_identity
 from kafka_dr.checks.copied_once import copied_once
+from kafka_dr.checks.data_residency import held_where_permitted
 from kafka_dr.checks.pattern_topics import topics_of_patterns
 from kafka_dr.checks.register_checks import USABLE, register_topic, register_writers, usable
 from kafka_dr.clock import Clock
@@ -369,6 +370,8 @@ def _other_checks(
     questions["the topics that patterns match"] = lambda: topics_of_patterns(context, answering)
     if context.declared.renames_copies:
         questions["copies of copies"] = lambda: (copied_once(context, sorted(answering)),)
+    if context.clients.topology.data_residency:
+        questions["data residency"] = lambda: (held_where_permitted(context, answering),)
     questions["the register's topic"] = lambda: (register_topic(context, answering),)
     if state.active in registers.states:
         questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)

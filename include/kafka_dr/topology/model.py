@@ -30,6 +30,7 @@ from kafka_dr.topology.notifiers import NotifierSpec
 from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.topology.patterns import matched
 from kafka_dr.topology.readers import ReadersSpec
+from kafka_dr.topology.residency import ResidencySpec
 
 
 class ProtectionGroup(GroupKeys):
@@ -64,6 +65,8 @@ class ProtectionGroup(GroupKeys):
     )
     #: The topics that the patterns are known to match, which no file declares; ``None`` before they are looked up.
     _matched_topics: tuple[str, ...] | None = PrivateAttr(default=None)
+    #: The topics that not all of its clusters may hold: whatever a pattern matches, they are never this group's.
+    _not_held: tuple[ResidencySpec, ...] = PrivateAttr(default=())
     #: What the group is in a declaration of active-active use; ``None`` if it is in none.
     _member_of: MemberOf | None = PrivateAttr(default=None)
     #: The cluster whose fence is meant, see :meth:`on`.
@@ -227,7 +230,7 @@ class ProtectionGroup(GroupKeys):
 
     def owns_topic(self, name: str) -> bool:
         """Return whether a topic moves with this group; internal ones never do."""
-        if is_internal_topic(name) or self._reads_as_copy(name):
+        if is_internal_topic(name) or self._reads_as_copy(name) or any(each.covers(name) for each in self._not_held):
             return False
         # Topics of drills, and copies of them, are made for a group of their own, whatever a pattern matches.
         return self.declares_topic(name) or (DRILL_PREFIX not in name and matched(name, self.topic_patterns))
@@ -265,13 +268,19 @@ class Topology(Section):
     hub_and_spoke: dict[Name, HubAndSpokeSpec] = Field(
         default_factory=dict, description="clusters that take writes, and hubs that hold copies of all of them, by name"
     )
+    data_residency: dict[Name, ResidencySpec] = Field(
+        default_factory=dict, description="topics that certain clusters alone may hold, by a name of your own"
+    )
     observed_flows: dict[Name, ObservedFlowSpec] = Field(
         default_factory=dict, description="replication that somebody else runs and that is observed alone, by name"
     )
 
     @model_validator(mode="after")
     def with_members(self) -> Topology:
-        """Show the groups of a block what they are in it."""
+        """Show the groups what is declared about them elsewhere: in a block, and about data residency."""
+        for group in self.protection_groups.values():
+            rules = self.data_residency.values()
+            group._not_held = tuple(each for each in rules if not set(group.clusters) <= set(each.may_be_held_by))
         for section, block, spec in self._blocks:
             for name, membership in memberships(section, block, dict(spec)).items():
                 if name in self.protection_groups:

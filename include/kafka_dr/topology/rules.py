@@ -26,6 +26,7 @@ from kafka_dr.topology.objectives import Objectives
 from kafka_dr.topology.observed_rules import observed_mistakes, something_declared
 from kafka_dr.topology.ownership import ownership_mistakes
 from kafka_dr.topology.pattern_rules import pattern_mistakes
+from kafka_dr.topology.residency import residency_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
 _KEY_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
@@ -67,6 +68,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from naming_mistakes(document, here)
     yield from mistakes_of_blocks(document)
     yield from ownership_mistakes(document)
+    yield from residency_mistakes(document)
     yield from pattern_mistakes(document)
     yield from observed_mistakes(document)
     yield from something_declared(document)
