@@ -27,6 +27,7 @@ class MemberProtection(Protection):
     """The clients of one member. Its name is that of the block and that of the member."""
 
     union: tuple[str, ...] = ()
+    local: tuple[str, ...] = ()
     #: The clusters that hold copies of all others; none where each of them does.
     hubs: tuple[str, ...] = ()
 
@@ -53,7 +54,7 @@ class MemberProtection(Protection):
             "transactional_id_prefixes": (f"{self.block}-",),
             "flow": base.flow.model_copy(update={"naming": "default"}),
         }
-        keys["union"] = self.union
+        keys |= {"union": self.union, "local": self.local}
         keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.hubs or self.lab.settings.names}
         members = {name: MemberSpec(route=self._route(base.route, name)) for name in self.lab.settings.names}
         hubs = {name: members.pop(name) for name in self.hubs}
@@ -108,7 +109,7 @@ class Members(dict[str, NamedGroup]):
                 str(DefaultNaming(origin, cluster).copy_of(f"{other.name}.dr-canary"))
                 for origin in self
                 for other in self.values()
-                if (origin, cluster) in self.ends
+                if (origin, cluster) in self.ends and origin in other.protection.group.clusters
             }
             with group.protection.cluster(cluster, "admin") as admin:
                 if not wanted <= admin.topics.names():
@@ -120,6 +121,12 @@ class Members(dict[str, NamedGroup]):
         for each in self.values():
             assert isinstance(each.protection, MemberProtection)
             each.protection.union = (group,)
+
+    def read_locally(self, group: str) -> None:
+        """Declare a consumer group that runs on each member and reads what is written there alone."""
+        for each in self.values():
+            assert isinstance(each.protection, MemberProtection)
+            each.protection.local = (group,)
 
     def flows(self) -> None:
         """Do what ``dr_flows`` does, until all flows copy."""

@@ -75,6 +75,7 @@ class MemberOf:
     :param member: the one whose clients the group is
     :param groups: the names of the groups of all members' clients, by member, in the order of the file
     :param union: the consumer groups that run on each member and read all
+    :param local: those that run on each member and read what is written there alone
     :param hubs: the members that hold copies of all others; none where each member does
     """
 
@@ -82,6 +83,7 @@ class MemberOf:
     member: str
     groups: Mapping[str, str]
     union: tuple[str, ...] = ()
+    local: tuple[str, ...] = ()
     hubs: tuple[str, ...] = ()
 
     @property
@@ -100,9 +102,10 @@ def memberships(section: str, block: str, keys: Mapping[str, Any]) -> dict[str, 
 
     :param keys: of the block, as a file declares it
     """
-    groups, union = group_names(section, block, keys), tuple(keys.get("union", ()))
+    groups = group_names(section, block, keys)
+    union, local = tuple(keys.get("union", ())), tuple(keys.get("local", ()))
     hubs = tuple(keys.get(_HUBS, ())) if _HUBS in MEMBERS_OF[section] else ()
-    return {name: MemberOf(block, member, groups, union, hubs) for member, name in groups.items()}
+    return {name: MemberOf(block, member, groups, union, local, hubs) for member, name in groups.items()}
 
 
 def members_in(section: str, keys: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:

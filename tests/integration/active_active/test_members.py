@@ -10,6 +10,7 @@ from kafka_dr.approvals.claim import ClaimStep
 from kafka_dr.audit.result import AuditKind
 from kafka_dr.checks import copied_once
 from kafka_dr.checks.audit_checks import flow_to_audit
+from kafka_dr.group_offsets import local_groups
 from kafka_dr.health.health_check import check_health
 from kafka_dr.readiness.judge import verbs_in
 from kafka_dr.readiness_checks.look import look_at_readiness
@@ -82,6 +83,19 @@ def test_groups_that_run_on_each_member_have_to_see_all_where_the_clients_go(mem
     east.protection.commit("west", union, both)
     assert east.move()[StepName.REPORT].good
     assert outside_view.committed(east.protection, "west")[union] == both, "nothing of it is moved"
+
+
+def test_what_a_group_that_reads_on_one_member_alone_has_left_there_is_said_before(members: Members) -> None:
+    east = members["east"]
+    east.write("east", [b"e"] * 8)
+    local = f"{east.name}-local"
+    members.read_locally(local)
+    for read, said in ((1, f"{local} at most 3 records"), (4, "no group that reads on east alone has records left")):
+        east.protection.commit("east", local, {east.local(0): read})
+        with east.protection.clients() as clients:
+            checks = run_step(StepName.PREFLIGHT, east.request(dry_run=True), clients).checks
+        (check,) = (each for each in checks if each.name == local_groups.NAME)
+        assert said in check.detail
 
 
 def test_a_member_is_not_left_for_one_that_is_left_and_not_while_it_has_guests(members: Members) -> None:

@@ -44,6 +44,7 @@ from kafka_dr.group_offsets import (
     copies_for_groups,
     copy_age,
     live_verification,
+    local_groups,
     other_topics,
     undeclared_readers,
     verification,
@@ -96,6 +97,7 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
         left = (*left, (both_names.UNION, both_names.union_groups_see_all))
         left = (*left, (members.FROZEN_ELSEWHERE, members.groups_frozen_elsewhere))
         left = (*left, (copies_for_groups.NAME, copies_for_groups.copies_for_groups))
+        left = (*left, (local_groups.NAME, local_groups.local_groups_left))
     rounds = ((*_QUESTIONS, *left), (preview,)) if closely else ((*_QUESTIONS, *left, preview),)
     for questions in rounds:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
