@@ -29,7 +29,9 @@ def lost_east(
     monkeypatch.setattr(last_known, "positions", lambda _: KnownOffsets(known, final=False))
     monkeypatch.setattr(cut_over_groups, "held_by", lambda *_, **__: {OWN: held})
     group = SimpleNamespace(
-        owns_topic="orders".__eq__, naming=lambda one, other: DefaultNaming(one, other), clusters=("east", "west")
+        owns_topic="orders".__eq__,
+        naming=lambda one, other: DefaultNaming(one, other),
+        origins=("east", "west"),
     )
     target = SimpleNamespace(topics=SimpleNamespace(partitions=lambda _: (OWN,)))
     return SimpleNamespace(
@@ -96,3 +98,11 @@ def test_approvers_are_shown_what_is_read_again_in_originals_and_in_copies(monke
     assert [(row["group"], row["redelivered_at_most"]) for row in shown] == [("orders-app", 15 + 13)]
     found = Translation(9, 9, "exact", 0, "known otherwise").of("orders-app", OWN)
     assert cut_over_groups.in_originals(run, but=[found]) == []
+
+
+def test_a_group_continues_where_offset_syncs_show_that_it_had_read_if_that_is_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for synced, expected in ((4, 7), (12, 12), (30, 20)):
+        monkeypatch.setattr(cut_over_groups, "read_in_copies", lambda *_, at=synced: {"orders-app": {OWN: at}})
+        assert placed(monkeypatch, {"r1": left(2, 7)}, KNOWN, OffsetRange(0, 20))["orders-app"][0] == expected
