@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +16,13 @@ from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.request import StepName
 from lab import rights
 from support import outside_view
+from support.auditing import topology_file
 from support.checksum import Auditor
 from support.members import Members, members_of
 from support.three_clusters import GroupOfThree
 
 if TYPE_CHECKING:
+    from airflow.sdk.bases.sensor import PokeReturnValue
     from pyspark.sql import SparkSession
 
     from lab.api import Lab
@@ -93,3 +98,37 @@ def test_a_hub_is_complete_up_to_the_last_audit_that_has_verified_all_that_was_t
     silent = audited("west")
     assert silent.at is not None
     assert silent.at > after.at, "a spoke that nobody writes to is complete up to its last audit"
+
+
+def test_a_report_of_others_waits_in_airflow_for_all_spokes(
+    hubs: Members, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from kafka_dr_airflow.sensors.spokes_complete import SpokesCompleteSensor
+
+    east = hubs["east"]
+    lab, block = east.protection.lab, east.name.rpartition("-")[0]
+    before = datetime.now(UTC)
+    east.write("east", (f"e{n}".encode() for n in range(40)))
+    hubs.wait_copied()
+    audit = Auditor(east.protection, spark, tmp_path)
+    audit(flow=f"{east.name}.east-to-west")
+    principals = {"operator": rights.OPERATOR, "audit": rights.AUDIT}
+    for name, (role, principal) in product(lab.settings.names, principals.items()):
+        settings = {"conn_type": "kafka", "extra": lab.client_settings(name, principal)}
+        monkeypatch.setenv(f"AIRFLOW_CONN_KAFKA_{name}_{role}".upper(), json.dumps(settings))
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(topology_file(east.protection)))
+
+    def looked(hub: str, up_to: datetime) -> PokeReturnValue:
+        sensor = SpokesCompleteSensor(task_id="complete", block=block, hub=hub, up_to=up_to.isoformat())
+        return sensor.poke({})
+
+    found = looked("west", before)
+    assert found.is_done
+    assert before < datetime.fromisoformat(found.xcom_value) < datetime.now(UTC)
+    assert not looked("west", datetime.now(UTC)).is_done, "not yet"
+    assert not looked("north", before).is_done, "unknown is never complete"
+    with pytest.raises(AirflowFailException, match="no hub 'east'"):
+        looked("east", before)
