@@ -10,6 +10,7 @@ from kafka_dr import parallel
 from kafka_dr.audit.finding import Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.committed_positions import read_positions
+from kafka_dr.group_offsets.read_is_copied import wait_until_read_is_copied
 from kafka_dr.group_offsets.recorded_frontier import RecordedFrontier, recorded_store
 from kafka_dr.group_offsets.transfers import PositionTransfer, along_flow, transfers
 from kafka_dr.group_offsets.translation_basis import ignored_ranges, keeping_basis_of, valid_seeds
@@ -143,8 +144,13 @@ def _those(committed: Committed, are_wanted: Callable[[TopicPartition, int], boo
 
 
 def _kinds_of(run: Run, transfer: PositionTransfer) -> dict[str, Kind]:
-    """Return how sure the worst offset of each group is that is not committed in a topic which the flow copies."""
-    return _translated_kinds(run, read_positions(run, transfer)[0], transfer)
+    """Return how sure the worst offset of each group is that is not committed in a topic which the flow copies.
+
+    As in the failover, it is waited until the target holds what was read.
+    """
+    committed, _ = read_positions(run, transfer)
+    wait_until_read_is_copied(run, {transfer: committed})
+    return _translated_kinds(run, committed, transfer)
 
 
 def _translated_kinds(run: Run, committed: Committed, transfer: PositionTransfer) -> dict[str, Kind]:

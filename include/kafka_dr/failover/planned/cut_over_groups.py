@@ -10,8 +10,8 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.counted import counted
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.failover.planned.read_is_copied import wait_until_read_is_copied
 from kafka_dr.group_offsets import commit_metadata, committed_positions, other_topics
+from kafka_dr.group_offsets.read_is_copied import wait_until_read_is_copied
 from kafka_dr.group_offsets.transfers import PositionTransfer, transfers
 from kafka_dr.group_offsets.translation_basis import basis_of
 from kafka_dr.named_rows import groups_from_json, positions_from_json
@@ -148,7 +148,9 @@ def no_live_members(run: Run) -> Check:
 def _translate(run: Run) -> list[TranslatedOffset]:
     """Translate what groups have committed, and give a start to partitions that only one cluster has an offset for."""
     frozen = groups_from_json(run.fact("drained")["group_offsets"])
-    wait_until_read_is_copied(run, frozen)
+    owns = run.group.owns_topic
+    read = {each: {g: each.of_source(of, owns) for g, of in frozen.items()} for each in transfers(run)}
+    wait_until_read_is_copied(run, read)
     return transferred(run, frozen)
 
 

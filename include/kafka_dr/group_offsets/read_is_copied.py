@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from kafka_dr.group_offsets.transfers import PositionTransfer, transfers
+from kafka_dr.group_offsets.transfers import PositionTransfer
 from kafka_dr.positions import Committed, TopicPartition
 from kafka_dr.replication.moving import data_ends
 from kafka_dr.runs.run import Run
@@ -18,12 +18,13 @@ from kafka_dr.waiting import SHORT_PAUSE_SECONDS, wait_until
 _Offsets = Mapping[TopicPartition, int]
 
 
-def wait_until_read_is_copied(run: Run, frozen: Committed) -> None:
+def wait_until_read_is_copied(run: Run, committed: Mapping[PositionTransfer, Committed]) -> None:
     """Wait as long as groups get to reach the end; what is still missing then, the translation of offsets judges.
 
-    :param frozen: what groups have committed on the source, in whatever logs
+    :param committed: between which logs offsets are moved, and what groups have committed in those of the source, by
+        the names of the originals
     """
-    asked = [each for transfer in transfers(run) if (each := _is_copied(run, transfer, frozen)) is not None]
+    asked = [ask for each, of in committed.items() if (ask := _is_copied(run, each, of)) is not None]
     if asked:
         wait_until(
             lambda: all(ask() for ask in asked),
@@ -34,10 +35,10 @@ def wait_until_read_is_copied(run: Run, frozen: Committed) -> None:
         )
 
 
-def _is_copied(run: Run, transfer: PositionTransfer, frozen: Committed) -> Callable[[], bool] | None:
+def _is_copied(run: Run, transfer: PositionTransfer, committed: Committed) -> Callable[[], bool] | None:
     """Return what says whether the target holds what was read; ``None`` where it does in any case."""
     drained = transfer.follows_flow and run.declared.closes(run.source)
-    read = _furthest(transfer.of_source(offsets, run.group.owns_topic) for offsets in frozen.values())
+    read = _furthest(committed.values())
     if transfer.on_target is None or drained or not read:
         return None
     flow = run.clients.replicator(run.flow_between(transfer.origin, run.target))
