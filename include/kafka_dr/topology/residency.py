@@ -1,4 +1,4 @@
-"""Topics that may be held in certain places alone, as by the law of a country, whatever groups and flows there are."""
+"""Topics that certain clusters alone may hold, as by the law of a country, whatever groups and flows there are."""
 
 from __future__ import annotations
 
