@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class UnknownName(Refused):
-    """A cluster, a protection group or an observed flow was asked for that the topology does not declare."""
+    """A cluster, a protection group, an observed flow or a stretch cluster was asked for that is not declared."""
 
 
 class OnlyObserved(Refused):
-    """Something was asked of a flow that is only observed."""
+    """Something was asked of a flow that is only observed, or of a stretch cluster."""
 
 
 class NotLookedUp(Refused):

@@ -36,7 +36,7 @@ _WANTED = {
 }
 
 #: The sections whose entries get their key as their name, and what such an entry is called.
-_NAMED_BY_KEY = {"protection_groups": "group", "observed_flows": "flow"}
+_NAMED_BY_KEY = {"protection_groups": "group", "observed_flows": "flow", "stretch_clusters": "cluster"}
 
 
 def load(path: FilePath, environ: Mapping[str, str]) -> Topology:
@@ -90,7 +90,7 @@ def _by_block(document: Document, errors: Iterable[ErrorDetails]) -> tuple[list[
 
 
 def _with_names(root: object) -> object:
-    """Give each group and each observed flow its key as its name."""
+    """Give each group, each observed flow and each stretch cluster its key as its name."""
     if not isinstance(root, dict):
         return root
     named = {}

@@ -31,6 +31,7 @@ from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.topology.patterns import matched
 from kafka_dr.topology.readers import ReadersSpec
 from kafka_dr.topology.residency import ResidencySpec
+from kafka_dr.topology.stretch import StretchClusterSpec
 
 
 class ProtectionGroup(GroupKeys):
@@ -274,6 +275,9 @@ class Topology(Section):
     observed_flows: dict[Name, ObservedFlowSpec] = Field(
         default_factory=dict, description="replication that somebody else runs and that is observed alone, by name"
     )
+    stretch_clusters: dict[Name, StretchClusterSpec] = Field(
+        default_factory=dict, description="clusters that are spread over several sites, by name"
+    )
 
     @model_validator(mode="after")
     def with_members(self) -> Topology:
@@ -312,8 +316,13 @@ class Topology(Section):
         """Return a protection group.
 
         :raises UnknownName: when it is not declared
-        :raises OnlyObserved: when it is an observed flow
+        :raises OnlyObserved: when it is an observed flow or a stretch cluster
         """
+        if name in self.stretch_clusters:
+            raise OnlyObserved(
+                f"{name} is a stretch cluster: it fails over by itself, and nothing of it is changed. See what the "
+                f"loss of a site would do with python -m kafka_dr stretch {name}"
+            )
         if name in self.observed_flows:
             raise OnlyObserved(
                 f"{name} is an observed flow: it is read and reported about, and nothing of it is changed. See it with "
@@ -327,3 +336,10 @@ class Topology(Section):
         :raises UnknownName: when it is not declared
         """
         return declared(self.observed_flows, name, kind="observed flow")
+
+    def stretch_cluster(self, name: str) -> StretchClusterSpec:
+        """Return a stretch cluster.
+
+        :raises UnknownName: when it is not declared
+        """
+        return declared(self.stretch_clusters, name, kind="stretch cluster")

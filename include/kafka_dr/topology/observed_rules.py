@@ -36,8 +36,9 @@ def observed_mistakes(document: Document) -> Iterator[Mistake]:
 
 
 def something_declared(document: Document) -> Iterator[Mistake]:
-    """Yield what is missing if there is nothing to protect and nothing to observe."""
+    """Yield what is missing if there is nothing to protect, to observe or to judge."""
     groups, flows = document.keys("protection_groups"), document.keys("observed_flows")
+    flows += document.keys("stretch_clusters")
     empty = isinstance(document.root, dict) and document.at("protection_groups") in (None, {})
     if empty and not flows:
         yield document.mistake(

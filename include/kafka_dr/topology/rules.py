@@ -27,6 +27,7 @@ from kafka_dr.topology.observed_rules import observed_mistakes, something_declar
 from kafka_dr.topology.ownership import ownership_mistakes
 from kafka_dr.topology.pattern_rules import pattern_mistakes
 from kafka_dr.topology.residency import residency_mistakes
+from kafka_dr.topology.stretch_rules import stretch_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
 _KEY_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
@@ -71,6 +72,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
     yield from residency_mistakes(document)
     yield from pattern_mistakes(document)
     yield from observed_mistakes(document)
+    yield from stretch_mistakes(document)
     yield from something_declared(document)
 
 
