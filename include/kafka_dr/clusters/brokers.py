@@ -52,11 +52,19 @@ class LogSizes:
 
     def of(self, topics: Collection[str]) -> dict[TopicPartition, int]:
         """Return the size of each partition's largest replica, in bytes."""
-        if not topics:
-            return {}
+        return self._largest(sorted(topics)) if topics else {}
+
+    def of_all(self) -> dict[TopicPartition, int]:
+        """Return the same of every topic, also of those that the principal may not see otherwise.
+
+        It needs DESCRIBE on the cluster alone.
+        """
+        return self._largest(None)
+
+    def _largest(self, topics: list[str] | None) -> dict[TopicPartition, int]:
         admin = self._session.python_admin
         with self._session.translated("read the sizes of logs"):
-            answers = admin.describe_log_dirs(sorted(topics))
+            answers = admin.describe_log_dirs(topics)
         found: dict[TopicPartition, int] = {}
         for answer in answers:
             for folder in answer["log_dirs"]:

@@ -20,6 +20,7 @@ from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.held_back import HeldBackRecords
 from kafka_dr.clusters.log import Log
 from kafka_dr.clusters.offsets_by_time import OffsetsByTime
+from kafka_dr.clusters.placement import Placement
 from kafka_dr.clusters.read_permission import ReadPermission
 from kafka_dr.clusters.remembered_topics import RememberedTopics
 from kafka_dr.clusters.session import COORDINATORS, REQUEST_SECONDS, ClusterSession
@@ -28,6 +29,7 @@ from kafka_dr.clusters.streams_groups import StreamsGroups
 from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.users import Quotas, ScramUsers
+from kafka_dr.clusters.write_delay import WriteDelay
 from kafka_dr.clusters.write_permission import WritePermission
 from kafka_dr.clusters.writing import Writing
 
@@ -80,6 +82,8 @@ class KafkaCluster:
         self.batches = Batches(self._session)
         self.capacity = Capacity(self._session)
         self.controller_clock = ControllerClock(self._session)
+        self.placement = Placement(self._session)
+        self.write_delay = WriteDelay(self._session)
 
     def remembering_topics(self) -> KafkaCluster:
         """Return this cluster as one piece of work looks at it several times: see :class:`RememberedTopics`.
