@@ -26,8 +26,8 @@ FLOORS = """
     kubernetes audit lag topology clusters readers storage routing watch_results readiness situations notifications
     metrics
     evidence register replication connections access_rules canary offsets rescue fencing rights config_sync
-    observation runs disaster checks group_offsets approvals adoption watch failback failover health retention verbs
-    drill set_up readiness_checks doctor rounds command_line
+    observation stretch runs disaster checks group_offsets approvals adoption watch failback failover health retention
+    verbs drill set_up readiness_checks doctor rounds command_line
 """
 ROOMS = FLOORS.split()
 #: Third-party libraries of the core, and the rooms that alone may import them. Any other library is refused.

@@ -25,6 +25,7 @@ from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.record_audit import record_audit
 from kafka_dr.command_line.rights import rights
 from kafka_dr.command_line.status import status
+from kafka_dr.command_line.stretch import stretch
 from kafka_dr.command_line.verbs import failback, failover
 from kafka_dr.command_line.verify import CheckReport
 from kafka_dr.command_line.verify_stranded import StrandedReport, check_list, is_list
@@ -67,6 +68,7 @@ app.command()(keygen)
 app.command()(erase)
 app.command()(drill)
 app.command()(observe)
+app.command()(stretch)
 app.command()(init)
 app.command()(rights)
 app.command()(flows)
