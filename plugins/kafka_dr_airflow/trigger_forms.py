@@ -10,7 +10,7 @@ from functools import cache
 from airflow.sdk import Param
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.watch_results import OBSERVATION, WATCHES, Pace, WatchName
+from kafka_dr.watch_results import OBSERVATION, STRETCH, WATCHES, Pace, WatchName
 from kafka_dr_airflow.topology_file import read_topology
 
 _UNREADABLE = "The topology cannot be read, so this field offers no choices. The first task says what is wrong with it."
@@ -31,6 +31,7 @@ class Declared:
     :param drills: whether drills of a group begin by themselves
     :param drilled: the groups that may be drilled
     :param observed: the flows that are observed alone
+    :param stretched: the clusters that are spread over sites
     :param readable: whether the topology could be read; without it the form takes free text
     """
 
@@ -43,6 +44,7 @@ class Declared:
     drilled: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
     overridden: tuple[str, ...] = ()
+    stretched: tuple[str, ...] = ()
 
     def override_hint(self) -> str:
         """Say which groups need an override in any case; empty if none does."""
@@ -69,6 +71,19 @@ class Declared:
             title="Observed flow",
             description="Only this flow of observed_flows. It is read, and nothing of it is changed.",
             default="every observed flow",
+        )
+
+    def stretch_schedule(self) -> str | None:
+        """Return how often stretch clusters are looked at; ``None`` if none is declared."""
+        return STRETCH.cron(()) if self.stretched else None
+
+    def stretch_param(self) -> Param:
+        """Return the parameter that chooses one stretch cluster, or all of them."""
+        return self._choice(
+            self.stretched,
+            title="Stretch cluster",
+            description="Only this one of stretch_clusters. Its placement is judged, and nothing of it is changed.",
+            default="every stretch cluster",
         )
 
     def drilled_param(self) -> Param:
@@ -187,6 +202,7 @@ def declared() -> Declared:
         readable=True,
         drilled=tuple(sorted(name for name, group in topology.protection_groups.items() if group.drill)),
         observed=tuple(sorted(topology.observed_flows)),
+        stretched=tuple(sorted(topology.stretch_clusters)),
         overridden=tuple(
             sorted(name for name, group in topology.protection_groups.items() if vantages_missing(group.disaster))
         ),

@@ -43,6 +43,7 @@ CATALOGUE = {
     "dr_planned_failover": None,
     "dr_readiness": "6-59/10 * * * *",
     "dr_resume": None,
+    "dr_stretch": None,
     "dr_un_adopt": None,
     "dr_unplanned_failover": None,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafka_dr.evidence.stretch_tables import STRETCH_TABLES
 from kafka_dr.evidence.tables import Column, MadeTable
 
 _WAITS = (Column("Records that wait", "records"), Column("The oldest waits", "seconds", "s"))
@@ -42,7 +43,6 @@ _RECORDS = {
 }
 _COSTS = (Column("Read again", "again"), Column("Unread and skipped", "skipped"))
 _AUDITED = (Column("Audits compared until", "audited_until"), Column("Verified by audits", "verified"))
-
 #: By audit, in the order in which a person asks; and what an observation found.
 REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
     "lag": (
@@ -290,6 +290,7 @@ REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
             folded=True,
         ),
     ),
+    "stretch": STRETCH_TABLES,
     "observation": (
         _NOT_LOOKED_AT,
         MadeTable(

@@ -21,6 +21,8 @@ from kafka_dr.evidence.rpo_line import rpo_line
 from kafka_dr.evidence.standby_lines import StandbyLine, standby_lines
 from kafka_dr.evidence.status_colour import WORST_COLOUR_FIRST, CardLine, StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
+from kafka_dr.evidence.stretch_tables import SITES
+from kafka_dr.evidence.tables import Table, made_tables
 from kafka_dr.evidence.trigger_view import FORMS
 from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
 from kafka_dr.quoting import unescaped
@@ -115,11 +117,12 @@ class GroupCard:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCard:
-    """Replication that somebody else runs.
+    """Replication that somebody else runs, or a stretch cluster.
 
     :param href: everything that is kept of it
     :param word: the worst outcome of what looks at it
     :param rows: what looks at it
+    :param tables: of a stretch cluster: what the loss of each site would do
     """
 
     flow: str
@@ -127,6 +130,7 @@ class ObservedCard:
     word: str
     colour: StatusColour
     rows: tuple[WatchRow, ...]
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ class StatusView:
     :param observed: flows that are observed alone
     :param problem: why not all of them are known; empty if they are
     :param members: the members of each declaration of active-active use
+    :param stretched: stretch clusters
     """
 
     at: datetime
@@ -156,6 +161,7 @@ class StatusView:
     problem: str = ""
     observed: tuple[ObservedCard, ...] = ()
     members: tuple[MemberMatrix, ...] = ()
+    stretched: tuple[ObservedCard, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -207,6 +213,7 @@ def build_status_view(
     observed: Mapping[str, WatchedGroup] | None = None,
     reader: str = "",
     blocks: Mapping[str, BlockOfMembers] = MappingProxyType({}),
+    stretched: Mapping[str, WatchedGroup] = MappingProxyType({}),
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
@@ -216,6 +223,7 @@ def build_status_view(
     :param observed: what was found of each observed flow, by its name
     :param reader: the name of who reads the page; empty where that is not known
     :param blocks: those of members that hold copies of each other, by name
+    :param stretched: what was found of each stretch cluster, by its name
     """
     running = [each for each, _ in opened.running]
     asked = [each for each, _ in opened.runs]
@@ -223,10 +231,11 @@ def build_status_view(
     cards = [_card(each, now, links, endings.get(each.group, ()), running, asked, lines) for each in groups]
     cards.sort(key=lambda card: (card.now.judgement.urgency, card.group))
     flows = tuple(_observed(each, now, links) for each in (observed or {}).values())
+    spread = tuple(_observed(each, now, links) for each in stretched.values())
     verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
     return StatusView(
         now,
-        _first(cards, flows, links, lines),
+        _first(cards, flows, spread, links, lines),
         tuple(cards),
         verbs,
         links.airflow,
@@ -236,13 +245,16 @@ def build_status_view(
         opened.problem,
         flows,
         member_matrices(blocks, cards),
+        spread,
     )
 
 
 def _observed(flow: WatchedGroup, now: datetime, links: StatusLinks) -> ObservedCard:
     word, colour = OUTCOME_WORDS[flow.outcome]
     rows = tuple(watch_row(each, now, links) for each in flow.watches)
-    return ObservedCard(flow.group, links.group(flow.group), word, colour, rows)
+    known = [each.result.facts for each in flow.watches if each.result is not None and not each.reason]
+    tables = tuple(table for facts in known for table in made_tables([SITES], facts))
+    return ObservedCard(flow.group, links.group(flow.group), word, colour, rows, tables)
 
 
 def open_runs(
@@ -277,16 +289,22 @@ def open_runs(
 
 
 def _first(
-    cards: Sequence[GroupCard], flows: Sequence[ObservedCard], links: StatusLinks, lines: Sequence[OpenRunLine]
+    cards: Sequence[GroupCard],
+    flows: Sequence[ObservedCard],
+    spread: Sequence[ObservedCard],
+    links: StatusLinks,
+    lines: Sequence[OpenRunLine],
 ) -> HeadlineView:
     judged = [card.now.judgement for card in cards]
     if judged and (found := most_urgent(judged, links, may_answer=may_answer(judged[0].run, lines))):
         return found
-    if not flows:
+    if not flows and not spread:
         said = "the topology declares no protection group"
         return HeadlineView("UNKNOWN", "unknown", "", said, "Declare one, and adopt it.", "", None)
-    worst = min(flows, key=lambda each: WORST_COLOUR_FIRST.index(each.colour))
-    said = f"{counted(len(flows), 'observed flow')}, and no protection group"
+    worst = min((*flows, *spread), key=lambda each: WORST_COLOUR_FIRST.index(each.colour))
+    parts = [counted(len(flows), "observed flow")] if flows else []
+    parts += [counted(len(spread), "stretch cluster")] if spread else []
+    said = f"{', '.join(parts)}, and no protection group"
     return HeadlineView(worst.word, worst.colour, "", said, "", "", None)
 
 

@@ -21,7 +21,16 @@ from kafka_dr.watch_results.outcome_changes import OutcomeChange, OutcomeChanges
 from kafka_dr.watch_results.running_steps import RunningStep, RunningSteps
 from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, judged_by, watched_group
 from kafka_dr.watch_results.store import WatchResultStore, read_observed, read_status, read_watch_status
-from kafka_dr.watch_results.watches import ALL_WATCHES, OBSERVATION, WATCHES, Pace, Watch, WatchName, believed_for
+from kafka_dr.watch_results.watches import (
+    ALL_WATCHES,
+    OBSERVATION,
+    STRETCH,
+    WATCHES,
+    Pace,
+    Watch,
+    WatchName,
+    believed_for,
+)
 
 __all__ = [
     "ALL_WATCHES",
@@ -32,6 +41,7 @@ __all__ = [
     "NOT_BACK",
     "OBSERVATION",
     "STANDBYS",
+    "STRETCH",
     "WATCHES",
     "WORST_FIRST",
     "WatchedGroup",

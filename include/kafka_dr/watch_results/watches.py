@@ -11,7 +11,8 @@ from typing import Literal
 Pace = Literal["quick", "normal", "idle"]
 
 WatchName = Literal[
-    "health", "readiness", "canary", "flows", "lag", "checksum", "offsets", "config_sync", "offset_syncs", "observation"
+    "health", "readiness", "canary", "flows", "lag", "checksum", "offsets", "config_sync", "offset_syncs",
+    "observation", "stretch",
 ]  # fmt: skip
 
 #: The least time for which a result counts: a watch of every minute may be late by one start of a worker.
@@ -20,7 +21,7 @@ _AT_LEAST = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A DAG that looks at every protection group, or at every observed flow, on a schedule.
+    """A DAG that looks at every protection group, observed flow or stretch cluster, on a schedule.
 
     :param every: the time between two looks at a group with the pace ``normal``
     :param question: what it answers, for people
@@ -129,9 +130,11 @@ WATCHES: dict[WatchName, Watch] = {
 OBSERVATION = Watch(
     "observation", "dr_observe", _minutes(360), "What would a failover by this replication cost?", begins=_minutes(12)
 )
+#: Of stretch clusters.
+STRETCH = Watch("stretch", "dr_stretch", _minutes(60), "What would the loss of a site do?", begins=_minutes(14))
 #: Of anything.
-ALL_WATCHES: dict[WatchName, Watch] = {**WATCHES, OBSERVATION.name: OBSERVATION}
+ALL_WATCHES: dict[WatchName, Watch] = {**WATCHES, OBSERVATION.name: OBSERVATION, STRETCH.name: STRETCH}
 #: Those that compare a flow as a whole, and name it in their result.
 AUDITS: frozenset[WatchName] = frozenset({"lag", "checksum"})
 #: Those that are not about what a group replicates: health reads the register, and readiness is judged by it.
-OF_THE_GROUP: frozenset[WatchName] = frozenset({"health", "readiness", "observation"})
+OF_THE_GROUP: frozenset[WatchName] = frozenset({"health", "readiness", "observation", "stretch"})

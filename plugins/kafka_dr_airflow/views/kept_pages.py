@@ -54,6 +54,7 @@ from kafka_dr.watch_results import (
     RunningStep,
     RunningSteps,
     WatchedGroup,
+    WatchName,
     WatchResultStore,
     read_endings,
     read_observed,
@@ -317,14 +318,17 @@ def result_page(group: str, watch: str, has_ended: AirflowSays) -> HTMLResponse:
 
 
 def _watched(name: str, store: WatchResultStore, now: datetime) -> WatchedGroup:
-    """Return what is known of a protection group, or of an observed flow, which has fewer watches."""
+    """Return what is known of a protection group, or of what is observed or stretched, which has fewer watches."""
+    watches: tuple[WatchName, ...] = ()
     try:
-        observed = read_topology(os.environ).observed_flows.get(name)
+        topology = read_topology(os.environ)
+        found = topology.observed_flows.get(name) or topology.stretch_clusters.get(name)
+        watches = found.watches if found else ()
     except KafkaDrError:
-        observed = None
-    if observed is None:
+        watches = ()
+    if not watches:
         return read_status([name], store, now)[0]
-    return read_observed({name: observed.watches}, store, now)[name]
+    return read_observed({name: watches}, store, now)[name]
 
 
 def _named(group: str) -> str:
@@ -343,7 +347,7 @@ def _found(group: str, *, kept: bool) -> None:
         topology = read_topology(os.environ)
     except KafkaDrError:
         return  # what is declared is not known
-    declared = (*topology.protection_groups, *topology.observed_flows)
+    declared = (*topology.protection_groups, *topology.observed_flows, *topology.stretch_clusters)
     if not kept and group not in declared:
         said = f"There is no protection group {group}, and nothing is kept of one. Those of the topology are: "
         raise HTTPException(status.HTTP_404_NOT_FOUND, said + ", ".join(sorted(declared)) + ".")

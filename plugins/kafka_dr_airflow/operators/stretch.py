@@ -1,0 +1,126 @@
+"""Looks at stretch clusters: what the loss of a site would do. Metadata is read, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from kafka_dr.audit.report_folders import prune, report_folder
+from kafka_dr.causes import cause
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.json_documents import write_whole
+from kafka_dr.quoting import line
+from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.kept_results import kept_result
+from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
+
+#: Of the task for each cluster. Requests have deadlines, and so have measurements; this only ends what hangs in spite.
+PER_CLUSTER: dict[str, Any] = {
+    "map_index_template": "{{ task.cluster }}",
+    "retries": 0,
+    "execution_timeout": timedelta(minutes=15),
+    "priority_weight": 1,
+    "weight_rule": "absolute",
+}
+#: How long reports are kept.
+_KEPT = timedelta(days=90)
+
+
+class StretchClustersOperator(FirstTask):
+    """Returns the clusters that are looked at: the one that the run names, else every one that is declared."""
+
+    ui_color = "#dfeedd"
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {"task_id": "clusters", "retries": 0, "execution_timeout": timedelta(minutes=1)}
+        super().__init__(**{**defaults, **kwargs})
+
+    @fails_plainly
+    def execute(self, context: Any) -> list[str]:
+        """Return their names."""
+        with plain_errors():
+            topology = read_topology(os.environ)
+            if wanted := context["params"].get("cluster"):
+                return [topology.stretch_cluster(wanted).name]
+        if not topology.stretch_clusters:
+            raise AirflowSkipException("the topology declares no stretch cluster: add one to stretch_clusters")
+        return sorted(topology.stretch_clusters)
+
+
+class StretchOperator(BaseOperator):
+    """Looks at one stretch cluster, keeps the report, and is red unless nothing is wrong and all is known.
+
+    :param cluster: its name in ``stretch_clusters``
+    """
+
+    ui_color = "#dfeedd"
+    operator_extra_links = (AuditLink(),)
+
+    def __init__(self, *, cluster: str, **kwargs: Any) -> None:
+        super().__init__(**{"task_id": "look", **PER_CLUSTER, **kwargs})
+        self.cluster = cluster
+        #: The path of the report, below the evidence root; empty until it is written.
+        self.report_path = ""
+
+    @fails_plainly
+    def execute(self, context: Any) -> dict[str, str]:
+        """Look, keep the report and the result, and return the verdict."""
+        with kept_result(self.log, context, group=self.cluster, watch="stretch") as kept:
+            with plain_errors():
+                report = self._looked()
+            verdict, sentence = report["verdict"], str(report["sentence"])
+            kept.outcome = verdict
+            kept.sentences = (sentence, *(f"{each['level']}: {each['sentence']}" for each in report["findings"]))
+            kept.facts = {"verdict": verdict, "sites": report["sites"]}
+            self._file(report, context)
+            kept.facts = {**kept.facts, "report": self.report_path}
+            self.log.info("%s: %s: %s", line(self.cluster), verdict, line(sentence))
+            if kept.outcome not in ("ok", "warning"):
+                raise AirflowFailException(line(f"{self.cluster}: {verdict}: {sentence}"))
+        return {"verdict": str(verdict), "report": self.report_path}
+
+    def _looked(self) -> Mapping[str, Any]:
+        from kafka_dr.clock import SystemClock
+        from kafka_dr.clusters import KafkaCluster
+        from kafka_dr.stretch import look_at_stretch
+        from kafka_dr_airflow.hooks.connections import CONNECTIONS
+
+        declared = read_topology(os.environ).stretch_cluster(self.cluster)
+        with ExitStack() as stack:
+            cluster, *others = (
+                stack.enter_context(KafkaCluster(declared.name, CONNECTIONS.kafka(each)))
+                for each in declared.connections
+            )
+            writer = others[0] if others else None
+            return look_at_stretch(declared, cluster, SystemClock(), writer).to_json()
+
+    def _file(self, report: Mapping[str, Any], context: Any) -> None:
+        """Keep the report, for programs and as one page, next to earlier ones; old ones are removed.
+
+        :raises AirflowException: the storage does not take it
+        """
+        from kafka_dr.evidence.audit_view import build_audit_view
+        from kafka_dr.evidence.page import render_audit
+        from kafka_dr.evidence.store import EvidenceStore
+
+        root, now = evidence_root(read_topology(os.environ).evidence), datetime.now(UTC)
+        reports = f"audits/{self.cluster}/stretch/all-sites"
+        folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
+        page = render_audit(build_audit_view("stretch", self.cluster, report))
+        try:
+            EvidenceStore(root).checked(report)
+            write_whole(root.joinpath(*folder.split("/"), "report.html"), page.encode())
+            write_whole(root.joinpath(*folder.split("/"), "report.json"), json.dumps(report, indent=1).encode())
+        except (KafkaDrError, OSError) as error:
+            raise AirflowException(f"{self.cluster}: its report could not be kept: {line(cause(error))}") from None
+        self.report_path = f"{folder}/report.json"
+        prune(root.joinpath(*reports.split("/")), now=now, keep=_KEPT)
