@@ -27,9 +27,11 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
     users = f'username="{BROKER}" password="{password}" user_{BROKER}="{password}"'
     plain = f"{LOGIN_MODULES['PLAIN']} required {users};"
     copies = min(settings.brokers, 3)
+    in_sync = 2 if settings.sites > 1 else 1
     listeners = {"CLIENT": node.client_port, "INTERNAL": node.internal_port}
     listeners |= {"OUTSIDE": node.outside_port} if settings.proxied else {}
     advertised = listeners | ({"OUTSIDE": node.proxy_port} if settings.proxied else {})
+    advertised |= {"INTERNAL": node.proxy_port} if settings.slow_links else {}
     listened = listeners | ({"CONTROLLER": node.controller_port} if votes else {})
     voters = (f"{each.number}@{settings.host(each.name)}:{each.controller_port}" for each in cluster.voters(settings))
     values = {
@@ -56,14 +58,14 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
         "allow.everyone.if.no.acl.found": "false",
         "auto.create.topics.enable": "false",
         "default.replication.factor": copies,
-        "min.insync.replicas": 1,
+        "min.insync.replicas": in_sync,
         "offsets.topic.replication.factor": copies,
         "offsets.topic.num.partitions": 8,
         "transaction.state.log.replication.factor": copies,
-        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.min.isr": in_sync,
         "transaction.state.log.num.partitions": 4,
         "share.coordinator.state.topic.replication.factor": copies,
-        "share.coordinator.state.topic.min.isr": 1,
+        "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": 0,
         # The controller writes a record that says nothing twice a second otherwise, which an idle lab pays for.
         "metadata.max.idle.interval.ms": 10000,
@@ -71,6 +73,7 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
         "num.io.threads": 4,
         "log.cleaner.dedupe.buffer.size": 16 * 1024**2,
         "log.dirs": data,
+        **({"broker.rack": node.site(settings.sites)} if settings.sites > 1 else {}),
     }
     return "".join(f"{name}={value}\n" for name, value in values.items())
 

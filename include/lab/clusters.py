@@ -24,6 +24,10 @@ class Node:
         """Name of the broker's process, e.g. ``east-broker-1``."""
         return f"{self.cluster}-broker-{self.number}"
 
+    def site(self, sites: int) -> str:
+        """Name of its site, where a cluster is spread over some: the first brokers are in one each, and so vote."""
+        return f"site-{'abcdef'[(self.number - 1) % sites]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:

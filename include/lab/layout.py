@@ -27,9 +27,10 @@ _MADE = (
     *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "spark"),
     *("spark-cluster", "traffic", "mirrormaker", "observed", "credentials.json", "lab.json", "lock", "topology.yaml"),
     "notifications.html",
+    "stretch",
 )
 LOOPBACK = "127.0.0.1"
-MOST_BROKERS = 5
+MOST_BROKERS = 6
 #: The clusters that a lab can have; one of two has the first two.
 NAMES = ("east", "west", "north", "south", "central")
 #: Source and target of each flow of a lab, by the names of their clusters.
@@ -236,6 +237,8 @@ class Settings:
     :param naming: what copies of topics are called
     :param proxied: whether a cluster is reached from outside of its datacenter by a proxy, which can cut it off
     :param active_active: whether each cluster has applications of its own, which write there
+    :param sites: over how many sites the brokers of a cluster are spread, as their racks say; one: they have no rack
+    :param slow_links: whether brokers reach each other by a proxy that can delay what they say
     """
 
     port_base: int
@@ -249,6 +252,8 @@ class Settings:
     naming: Naming = NAMING
     proxied: bool = False
     active_active: bool = False
+    sites: int = 1
+    slow_links: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers or clusters that has no ports, and a flow between clusters that are not there."""

@@ -73,6 +73,15 @@ def control(settings: Settings, *words: str) -> None:
     """
     if not settings.proxied:
         raise LabError("this lab has no proxy: make one with `up --proxied`")
+    ask(settings, *words)
+
+
+def ask(settings: Settings, *words: str) -> None:
+    """Say something to the proxy that listens on the control port of a lab.
+
+    :param words: a link; then what to do with it
+    :raises LabError: it does not understand that, or does not answer
+    """
     try:
         with socket.create_connection((LOOPBACK, settings.ports.proxy), timeout=_ANSWER_SECONDS) as asked:
             asked.sendall(f"{' '.join(words)}\n".encode())
