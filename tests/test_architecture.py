@@ -73,6 +73,7 @@ FORBIDDEN = {
     "spark/copy_audit": {"pyspark", "py4j", "pandas", "kafka_dr_spark", "jobs"},
     "spark/kafka_dr_spark": {"kafka_dr", "copy_audit", "jobs"},
     "include/lab/traffic": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "copy_audit", "airflow"},
+    "include/lab/demo/stretch": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "copy_audit", "airflow"},
     "include/lab/invariants": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "copy_audit", "airflow"},
 }
 #: What Spark's drivers may take from the core. Executors run none of this project's Python.

@@ -161,13 +161,13 @@ def _show_plan(found: StretchLook, plan: StretchPlan) -> None:
         typer.echo(f"\n# {counted(len(plan.reassign), 'partition')} to move. Write this into reassign.json:")
         typer.echo(json.dumps(plan.reassignment))
         options = "--reassignment-json-file reassign.json"
-        typer.echo(f"kafka-reassign-partitions {connect} --command-config FILE {options} --throttle BYTES --execute")
-        typer.echo(f"kafka-reassign-partitions {connect} --command-config FILE {options} --verify")
+        typer.echo(f"kafka-reassign-partitions.sh {connect} --command-config FILE {options} --throttle BYTES --execute")
+        typer.echo(f"kafka-reassign-partitions.sh {connect} --command-config FILE {options} --verify")
     if plan.elect:
         typer.echo(f"\n# {counted(len(plan.elect), 'leader')} to move to the preferred replica. Write into elect.json:")
         typer.echo(json.dumps(plan.election))
         options = "--election-type PREFERRED --path-to-json-file elect.json"
-        typer.echo(f"kafka-leader-election {connect} --admin.config FILE {options}")
+        typer.echo(f"kafka-leader-election.sh {connect} --admin.config FILE {options}")
     if not plan.reassign and not plan.elect:
         typer.echo("\n# Nothing to move.")
     for why, names in plan.not_fixed.items():

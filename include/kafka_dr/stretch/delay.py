@@ -61,7 +61,7 @@ def create_command(facts: StretchFacts, topic: str) -> str:
             first.setdefault(each.site, each.broker)
     assigned = ",".join(f"{first[one]}:{first[other]}" for one, other in permutations(sorted(first), 2))
     return (
-        f"kafka-topics --bootstrap-server SERVERS --command-config FILE --create --topic {topic} "
+        f"kafka-topics.sh --bootstrap-server SERVERS --command-config FILE --create --topic {topic} "
         f"--config min.insync.replicas=1 --config retention.ms=3600000 --replica-assignment {assigned}"
     )
 

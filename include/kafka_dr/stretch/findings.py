@@ -25,12 +25,14 @@ class StretchFinding:
     :param about: ``brokers``, ``replicas``, ``controllers``, ``clients``, ``delay`` or ``loss``
     :param sentence: what was seen, what was expected, what to do
     :param partitions: that it is about
+    :param weight: of the loss of a site: the larger, the more it takes
     """
 
     level: FindingLevel
     about: str
     sentence: str
     partitions: tuple[TopicPartition, ...] = ()
+    weight: tuple[int, ...] = ()
 
 
 def findings_of(facts: StretchFacts, losses: Iterable[SiteLoss]) -> Iterator[StretchFinding]:
@@ -151,7 +153,8 @@ def _clients(facts: StretchFacts) -> Iterator[StretchFinding]:
 def _loss(loss: SiteLoss) -> Iterator[StretchFinding]:
     failed = [part for part in (*_stopped(loss), *_refused(loss), *_lost(loss)) if part]
     if failed:
-        yield StretchFinding("failed", "loss", f"if {loss.site} is lost: {', '.join(failed)}")
+        weight = int(loss.quorum == "stops"), len(loss.of("stops")), len(loss.of("refuses"))
+        yield StretchFinding("failed", "loss", f"if {loss.site} is lost: {', '.join(failed)}", weight=weight)
     unknown = len(loss.of("unknown"))
     parts = [f"whether {counted(unknown, 'partition continues', 'partitions continue')}"] if unknown else []
     parts += ["whether the quorum lives"] if loss.quorum == "unknown" else []

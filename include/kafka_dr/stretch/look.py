@@ -9,7 +9,7 @@ from typing import TypeVar
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.configs import Described
-from kafka_dr.clusters.placement import PlacedPartition, QuorumVoter, RackedBroker
+from kafka_dr.clusters.placement import PlacedPartition, QuorumVoter
 from kafka_dr.counted import counted
 from kafka_dr.errors import KafkaDrError, Refused, Unanswered
 from kafka_dr.positions import TopicPartition
@@ -55,15 +55,16 @@ def look_at_stretch(
         )
     reading = _Reading(spec, cluster)
     placed = reading.placed()
+    up = [each.broker for each in brokers if each.up]
     sited = {each.broker: SitedBroker(each.broker, spec.site_of_rack(each.rack), each.up) for each in brokers}
     facts = StretchFacts(
         spec.name,
         cluster_id,
         at,
         sited,
-        reading.judged([each for each in placed if spec.judges(each.partition.topic)], placed),
+        reading.judged([each for each in placed if spec.judges(each.partition.topic)], placed, up),
         reading.voters(sited),
-        reading.follower_fetching(brokers),
+        reading.follower_fetching(up),
         spec.acks,
         tuple(reading.unknown),
     )
@@ -124,16 +125,20 @@ class _Reading:
         return found
 
     def judged(
-        self, judged: list[PlacedPartition], placed: tuple[PlacedPartition, ...]
+        self, judged: list[PlacedPartition], placed: tuple[PlacedPartition, ...], up: list[int]
     ) -> tuple[StretchPartition, ...]:
-        """Return partitions with their settings and sizes."""
+        """Return partitions with their settings and sizes.
+
+        :param placed: all that may be seen
+        :param up: the brokers that are asked for sizes
+        """
         topics = {each.partition.topic for each in judged}
         configs = self._asked("the settings of topics", lambda: self.cluster.configs.describe(topics))
         described = configs if configs is not None else Described({}, {})
         for error in list(described.errors.values())[:1]:
             are = counted(len(described.errors), "topic is", "topics are")
             self.unknown.append(f"the settings of {are} not known: {error}; give DESCRIBE_CONFIGS")
-        sizes = self._sizes(placed)
+        sizes = self._sizes(placed, up)
         moving = self._asked("reassignments", self.cluster.placement.being_moved) or frozenset()
         return tuple(
             StretchPartition(
@@ -161,17 +166,16 @@ class _Reading:
         found = self._asked("the metadata quorum", self.cluster.placement.voters)
         return None if found is None else tuple(map(sited, found))
 
-    def follower_fetching(self, brokers: tuple[RackedBroker, ...]) -> bool | None:
+    def follower_fetching(self, up: list[int]) -> bool | None:
         """Return whether all brokers that are up let consumers read from a replica nearby."""
-        up = [each.broker for each in brokers if each.up]
         found = self._asked("the settings of brokers", lambda: self.cluster.broker_settings.read(up, [_SELECTOR]))
         if found is None:
             return None
         return all((each.get(_SELECTOR) or "").endswith(_RACK_AWARE) for each in found.values())
 
-    def _sizes(self, placed: tuple[PlacedPartition, ...]) -> Mapping[TopicPartition, int]:
+    def _sizes(self, placed: tuple[PlacedPartition, ...], up: list[int]) -> Mapping[TopicPartition, int]:
         """Return sizes of logs; brokers name those of all topics, so this shows what the principal may not see."""
-        sizes = self._asked("the sizes of logs", self.cluster.log_sizes.of_all) or {}
+        sizes = self._asked("the sizes of logs", lambda: self.cluster.log_sizes.of_all(up)) or {}
         seen = {each.partition.topic for each in placed}
         if hidden := {each.topic for each in sizes if self.spec.judges(each.topic)} - seen:
             are = counted(len(hidden), "topic was", "topics were")

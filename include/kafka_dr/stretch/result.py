@@ -54,8 +54,7 @@ class StretchLook:
             return (
                 f"By its metadata any one site of {name} may be lost, but not everything is known: {bad[0].sentence}."
             )
-        losses = [each for each in bad if each.about == "loss"]
-        first, rest = (losses or bad)[0], len(bad) - 1
+        first, rest = max(bad, key=lambda each: each.weight), len(bad) - 1
         more = f" {counted(rest, 'more thing')} {'is' if rest == 1 else 'are'} " if rest else ""
         said = first.sentence[:1].upper() + first.sentence[1:]
         return f"{said}.{more}{('wrong' if self.verdict == 'failed' else 'not known') + '.' if rest else ''}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -10,6 +12,7 @@ from rich.console import Console
 from lab.api import Lab
 from lab.demo.options import DemoOptions, Sabotage
 from lab.errors import LabError
+from lab.layout import DEFAULT_PORT_BASE
 from lab.traffic.rates import Rates
 
 #: What fails over, apart from a pair by plan.
@@ -66,6 +69,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="somebody else's MirrorMaker with real faults instead: `kafka_dr observe` has to find each of them",
     )
+    parser.add_argument(
+        "--stretch",
+        action="store_true",
+        help="one cluster over three sites instead: one of them is killed under load, and what `kafka_dr stretch` "
+        "predicted has to happen",
+    )
     parser.add_argument("--keep", action="store_true", help="leave the lab running at the end")
     parser.add_argument(
         "--payments-per-second", type=float, default=usual.rates.payments_per_second, metavar="N", help="load"
@@ -88,8 +97,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from lab.demo.rehearsal import Rehearsal, rehearse
     from lab.demo.standbys import CLUSTERS, StandbysDisaster, StandbysRehearsal
 
-    if options.observe:
-        return _observe(options, console)
+    if options.observe or options.stretch:
+        return (_stretch if options.stretch else _observe)(options, console)
     if options.switches < 1:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
     for own in ("names", "active_active"):
@@ -144,10 +153,7 @@ def _observe(options: argparse.Namespace, console: Console) -> int:
     from lab.demo.observed import screen
     from lab.demo.observed.rehearsal import ObservedRehearsal, ObservedWishes
 
-    others = ("hang", "sabotage", *_COURSES)
-    if options.switches != 1 or any(getattr(options, each) for each in others):
-        raise LabError(f"--observe fails nothing over: leave {', '.join(map(_option, others))} and --switches out")
-    _check_folder(options.report)
+    _check_alone(options, "--observe")
     wishes = ObservedWishes(
         page=options.report.absolute() if options.report else None,
         keep=options.keep,
@@ -158,4 +164,32 @@ def _observe(options: argparse.Namespace, console: Console) -> int:
     screen.show(outcome, console)
     if wishes.page is not None:
         console.print(f"Report: {wishes.page}")
+    return 0 if outcome.good else 1
+
+
+def _check_alone(options: argparse.Namespace, own: str) -> None:
+    others = ("hang", "sabotage", *_COURSES)
+    both = options.observe and options.stretch
+    if both or options.switches != 1 or any(getattr(options, each) for each in others):
+        out = f"{', '.join(map(_option, others))} and --switches"
+        raise LabError(f"{own} fails nothing over, and has its own course: leave {out} out")
+    _check_folder(options.report)
+
+
+def _stretch(options: argparse.Namespace, console: Console) -> int:
+    from lab.demo.stretch import screen
+    from lab.demo.stretch.rehearsal import StretchRehearsal
+
+    _check_alone(options, "--stretch")
+    rehearsal = StretchRehearsal(
+        options.home,
+        console,
+        port_base=options.port_base or DEFAULT_PORT_BASE,
+        keep=options.keep,
+        warm_up_seconds=options.warm_up,
+    )
+    outcome = rehearsal.run()
+    screen.show(outcome, console)
+    if options.report is not None:
+        options.report.write_text(json.dumps(asdict(outcome), indent=1) + "\n")
     return 0 if outcome.good else 1
