@@ -41,7 +41,7 @@ class WriteDelay:
         """Write small records to each partition, alternately with acks=1 and with acks=all, each one by itself.
 
         :param pairs: of writes, for each partition
-        :param seconds: for how long in all; partitions that this does not reach have fewer samples
+        :param seconds: for how long in all; if that is not enough, there are fewer samples
         """
         if not partitions:
             return []
@@ -52,22 +52,27 @@ class WriteDelay:
         with self._session.translated(f"write to {partitions[0].topic}"):
             for producer in (one, all_in_sync):
                 self._session.connect(producer, partitions[0].topic)
-        return [self._of(partition, one, all_in_sync, pairs, ends) for partition in partitions]
-
-    def _of(self, partition: TopicPartition, one: Producer, every: Producer, pairs: int, ends: float) -> DelaySamples:
-        taken: list[float] = []
-        try:
-            for number in range(_WARM_UP + pairs):
+        taken: dict[TopicPartition, list[float]] = {partition: [] for partition in partitions}
+        problems: dict[TopicPartition, str] = {}
+        # One pair for each partition, again and again: if time runs out, it does so for all of them.
+        for number in range(_WARM_UP + pairs):
+            for partition in (each for each in partitions if each not in problems):
                 if time.monotonic() > ends:
-                    return DelaySamples(partition, tuple(taken), "there was no more time")
-                first = self._write(one, partition)
-                # A replica that still fetches the record before would make the next one wait for two of its fetches.
-                self._write(every, partition)
-                second = self._write(every, partition)
-                taken += [second - first] if number >= _WARM_UP else []
-        except KafkaDrError as error:
-            return DelaySamples(partition, tuple(taken), str(error))
-        return DelaySamples(partition, tuple(taken))
+                    problems[partition] = "there was no more time"
+                    continue
+                try:
+                    found = self._pair(partition, one, all_in_sync)
+                    taken[partition] += [found] if number >= _WARM_UP else []
+                except KafkaDrError as error:
+                    problems[partition] = str(error)
+        return [DelaySamples(each, tuple(taken[each]), problems.get(each, "")) for each in partitions]
+
+    def _pair(self, partition: TopicPartition, one: Producer, all_in_sync: Producer) -> float:
+        """Return how many milliseconds longer the write with acks=all took."""
+        first = self._write(one, partition)
+        # A replica that still fetches the record before would make the next one wait for two of its fetches.
+        self._write(all_in_sync, partition)
+        return self._write(all_in_sync, partition) - first
 
     def _write(self, producer: Producer, partition: TopicPartition) -> float:
         """Return the milliseconds until a record was acknowledged."""

@@ -14,7 +14,7 @@ from kafka_dr.stretch.facts import StretchFacts, StretchPartition
 from kafka_dr.stretch.findings import StretchFinding
 
 #: Pairs of writes for each pair of sites, and the fewest that are judged.
-PAIRS, LEAST_PAIRS = 100, 30
+PAIRS, LEAST_PAIRS = 60, 30
 #: How long all measurements together may take.
 MOST_SECONDS = 120.0
 #: From the leader's site to the replica's.

@@ -161,7 +161,8 @@ class _Reading:
         def sited(voter: QuorumVoter) -> SitedVoter:
             node = voter.node
             site = brokers[node].site if node in brokers else self.spec.site_of_controller(node)
-            return SitedVoter(node, site, voter.late_ms is not None and voter.late_ms <= _LATE_MS)
+            runs = node not in brokers or brokers[node].up
+            return SitedVoter(node, site, runs and voter.late_ms is not None and voter.late_ms <= _LATE_MS)
 
         found = self._asked("the metadata quorum", self.cluster.placement.voters)
         return None if found is None else tuple(map(sited, found))

@@ -57,7 +57,7 @@ def test_what_may_not_be_seen_is_named_and_never_green(stretched: Stretched, tmp
 def test_a_login_that_is_wrong_is_our_mistake(stretched: Stretched, tmp_path: Path) -> None:
     said = stretched.run(tmp_path, password="wrong")
     assert (said.code, said.out) == (3, "")
-    assert "refused" in said.err
+    assert "refuses the login of stretch-observer" in said.err
 
 
 def test_the_delay_between_sites_is_measured_and_red_if_the_link_is_slow(stretched: Stretched, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_the_delay_between_sites_is_measured_and_red_if_the_link_is_slow(stretch
     fast = stretched.looked(tmp_path, delay={**delay, "most_ms": 500})
     assert "site-c → site-b is not known: the topic has no partition" in sentences(fast, "unknown")
     known = [each for each in fast["delays"] if each["typical"] is not None]
-    assert [(each["samples"], 0 < each["typical"] < 500) for each in known] == [(100, True)] * 5
+    assert [(each["samples"], 0 < each["typical"] < 500) for each in known] == [(60, True)] * 5
 
     stretched.cluster.delay(30)
     try:
@@ -78,7 +78,7 @@ def test_the_delay_between_sites_is_measured_and_red_if_the_link_is_slow(stretch
     finally:
         stretched.cluster.delay(0)
     assert slow["exit_code"] == 1
-    assert sentences(slow, "failed").count("ms longer (median), and most_ms is 40") == 5
+    assert sentences(slow, "failed").count("ms longer (median), and most_ms is 40") == 5, slow["delays"]
     # There and back are 60 ms; on a busy machine it takes longer.
     assert all(each["typical"] > 55 for each in slow["delays"] if each["typical"] is not None)
 
@@ -129,7 +129,7 @@ def test_the_loss_of_a_site_is_as_it_was_predicted(stretched: Stretched, tmp_pat
         lost = stretched.looked(tmp_path)
         assert "down: broker 3, 6" in sentences(lost, "failed")
         assert "1 partition (stretch.two-2): there is no leader now" in sentences(lost, "failed")
-        assert lost["if_lost"]["site-a"]["quorum"] == "stops"
+        assert lost["if_lost"]["site-a"]["quorum"] == "unknown"
     finally:
         stretched.cluster.bring_back("site-c")
     everything = {(name, n): {*row} for name, replicas in BAD.items() for n, row in enumerate(replicas)}
