@@ -61,6 +61,11 @@ def test_each_fault_is_named(seen: StretchFacts, level: str, about: str, words: 
     assert found.verdict in ("failed", level)
 
 
+def test_of_replicas_in_no_known_site_nothing_bad_is_said_that_may_be_untrue() -> None:
+    found = looked(facts(partition(1, 2, 3), partition(3, 6), brokers={**SIX, 3: None, 6: None}))
+    assert "failed" not in {each.level for each in found.findings}
+
+
 def test_a_controller_that_does_not_keep_up_is_named() -> None:
     late = tuple(SitedVoter(node, site, node != 2) for node, site in ((1, "a"), (2, "b"), (3, "c")))
     found = looked(replace(facts(WELL), voters=late))

@@ -22,6 +22,11 @@ def test_one_replica_of_two_in_a_site_moves_to_the_site_that_has_none_and_the_le
     assert not plan.not_fixed
 
 
+def test_a_replica_in_no_known_site_stays() -> None:
+    brokers = {**SIX, 3: None, 6: None}
+    assert plan_for(facts(partition(3, 6, 1), brokers=brokers)).reassign == {}
+
+
 def test_what_is_placed_well_does_not_move() -> None:
     assert plan_for(facts(partition(1, 2, 3), partition(3, 5, 4))).reassign == {}
 
