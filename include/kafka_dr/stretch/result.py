@@ -64,8 +64,12 @@ class StretchLook:
         """A row for each site, as the command and the pages show it."""
         return [_site_row(self.facts, each) for each in self.losses]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+    def to_json(self, *, whole: bool = True) -> dict[str, Any]:
+        """Return what was found as plain values.
+
+        :param whole: with each partition; else with those alone that a loss stops, or that refuse writes then: a report
+            is kept each hour, and a cluster may have many thousands
+        """
         facts = self.facts
         return {
             "schema_version": 1,
@@ -80,9 +84,9 @@ class StretchLook:
             "affected": [
                 {"site": each.site, **row}
                 for each in self.losses
-                for row in _fates(facts, [fate for fate in each.fates if fate.outcome != "continues"])
+                for row in _fates(facts, [fate for fate in each.fates if fate.outcome != "continues"][:_MOST_ROWS])
             ],
-            "if_lost": {each.site: _loss(facts, each) for each in self.losses},
+            "if_lost": {each.site: _loss(facts, each, whole=whole) for each in self.losses},
             "follower_fetching": facts.follower_fetching,
             "acks": facts.acks,
         }
@@ -118,14 +122,15 @@ def _finding(found: StretchFinding) -> dict[str, Any]:
     }
 
 
-def _loss(facts: StretchFacts, loss: SiteLoss) -> dict[str, Any]:
+def _loss(facts: StretchFacts, loss: SiteLoss, *, whole: bool) -> dict[str, Any]:
+    fates = sorted(loss.fates, key=lambda each: each.outcome == "continues")
     return {
         "quorum": loss.quorum,
         "voters_lost": loss.voters[0],
         "voters": loss.voters[1],
         "caveats": [*loss.caveats],
         "load": [asdict(each) for each in loss.load],
-        "partitions": _fates(facts, sorted(loss.fates, key=lambda each: each.outcome == "continues")),
+        **({"partitions": _fates(facts, fates)} if whole else {}),
     }
 
 

@@ -101,7 +101,7 @@ class StretchOperator(BaseOperator):
                 for each in declared.connections
             )
             writer = others[0] if others else None
-            return look_at_stretch(declared, cluster, SystemClock(), writer).to_json()
+            return look_at_stretch(declared, cluster, SystemClock(), writer).to_json(whole=False)
 
     def _file(self, report: Mapping[str, Any], context: Any) -> None:
         """Keep the report, for programs and as one page, next to earlier ones; old ones are removed.

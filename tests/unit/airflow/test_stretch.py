@@ -32,7 +32,7 @@ def report(*partitions: Any, **more: Any) -> dict[str, Any]:
     """Return a report, as a look at such a cluster makes it."""
     seen = facts(*partitions, **more)
     losses = tuple(if_lost(seen, site) for site in seen.sites)
-    return json.loads(json.dumps(StretchLook(seen, losses, tuple(findings_of(seen, losses))).to_json()))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(StretchLook(seen, losses, tuple(findings_of(seen, losses))).to_json(whole=False)))  # type: ignore[no-any-return]
 
 
 @pytest.fixture

@@ -90,3 +90,14 @@ def test_the_report_says_of_each_partition_what_happens_to_it() -> None:
     assert (row["site"], row["partition"], row["outcome"]) == ("c", 1, "stops")
     assert [each["verdict"] for each in report["sites"]] == ["ok", "ok", "failed"]
     assert [each["partition"] for each in report["if_lost"]["c"]["partitions"]] == [1, 0]
+
+
+def test_a_report_that_is_kept_each_hour_does_not_grow_with_what_is_well() -> None:
+    small, large = (
+        looked(facts(*[WELL] * count, *[partition(3, 6)] * 900)).to_json(whole=False) for count in (1, 9000)
+    )
+    assert (len(small["affected"]), [len(str(each["if_lost"])) < 3000 for each in (small, large)]) == (
+        500,
+        [True, True],
+    )
+    assert abs(len(str(small)) - len(str(large))) < 5_000
