@@ -17,7 +17,7 @@ _UNREADABLE = "The topology cannot be read, so this field offers no choices. The
 
 _NO_GROUP = (
     "The topology declares no protection group, so there is nothing that this DAG could change. Observed flows are "
-    "looked at by dr_observe."
+    "looked at by dr_observe, stretch clusters by dr_stretch."
 )
 
 
