@@ -34,8 +34,15 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
     advertised |= {"INTERNAL": node.proxy_port} if settings.slow_links else {}
     listened = listeners | ({"CONTROLLER": node.controller_port} if votes else {})
     voters = (f"{each.number}@{settings.host(each.name)}:{each.controller_port}" for each in cluster.voters(settings))
+    apart = votes and settings.controllers_apart
+    if apart:
+        listened = {"CONTROLLER": node.controller_port}
     values = {
-        "process.roles": "broker,controller" if votes else "broker",
+        "process.roles": "controller"
+        if apart
+        else "broker,controller"
+        if votes and not settings.controllers_apart
+        else "broker",
         "node.id": node.number,
         "controller.quorum.voters": ",".join(voters),
         "listeners": ",".join(f"{name}://{settings.listen}:{port}" for name, port in listened.items()),
@@ -75,7 +82,8 @@ def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data
         "log.dirs": data,
         **({"broker.rack": node.site(settings.sites)} if settings.sites > 1 else {}),
     }
-    return "".join(f"{name}={value}\n" for name, value in values.items())
+    left_out = ("advertised.listeners", "inter.broker.listener.name", "broker.rack") if apart else ()
+    return "".join(f"{name}={value}\n" for name, value in values.items() if name not in left_out)
 
 
 def _client_login(context: LabContext, cluster: Cluster, *listeners: str) -> dict[str, str]:

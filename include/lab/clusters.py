@@ -63,16 +63,23 @@ class Cluster:
             for number in range(1, settings.brokers + 1)
         )
 
+    def brokers(self, settings: Settings) -> tuple[Node, ...]:
+        """The nodes that take clients: all, unless controllers are apart."""
+        nodes = self.nodes(settings)
+        return nodes[:-3] if settings.controllers_apart else nodes
+
     def voters(self, settings: Settings) -> tuple[Node, ...]:
-        """The brokers that vote: three, or one where there are fewer than three.
+        """The nodes that vote: three, or one where there are fewer than three brokers.
 
         Two voters would stop when either of them stops, so the second broker of two does not vote.
         """
+        if settings.controllers_apart:
+            return self.nodes(settings)[-3:]
         return self.nodes(settings)[: 3 if settings.brokers >= 3 else 1]
 
     def bootstrap(self, settings: Settings) -> str:
         """Bootstrap servers of the listener for applications."""
-        return ",".join(f"{settings.host(node.name)}:{node.client_port}" for node in self.nodes(settings))
+        return ",".join(f"{settings.host(node.name)}:{node.client_port}" for node in self.brokers(settings))
 
     def outside_bootstrap(self, settings: Settings) -> str:
         """Bootstrap servers for who is outside of the datacenter: the proxy, if the lab has one."""
@@ -82,7 +89,7 @@ class Cluster:
 
     def internal_bootstrap(self, settings: Settings) -> str:
         """Bootstrap servers of the listener for brokers; the lab uses it once, to create its users."""
-        return ",".join(f"{settings.host(node.name)}:{node.internal_port}" for node in self.nodes(settings))
+        return ",".join(f"{settings.host(node.name)}:{node.internal_port}" for node in self.brokers(settings))
 
     def connect_port(self, ports: Ports) -> int:
         """REST port of this cluster's Connect worker."""

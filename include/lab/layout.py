@@ -239,6 +239,7 @@ class Settings:
     :param active_active: whether each cluster has applications of its own, which write there
     :param sites: over how many sites the brokers of a cluster are spread, as their racks say; one: they have no rack
     :param slow_links: whether brokers reach each other by a proxy that can delay what they say
+    :param controllers_apart: whether the last three nodes are controllers alone, and the others brokers alone
     """
 
     port_base: int
@@ -254,6 +255,7 @@ class Settings:
     active_active: bool = False
     sites: int = 1
     slow_links: bool = False
+    controllers_apart: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers or clusters that has no ports, and a flow between clusters that are not there."""

@@ -43,7 +43,7 @@ def brokers_answer(context: LabContext, cluster: Cluster) -> bool:
             f"the data in {context.home.root / 'kafka'} is of the cluster {description.cluster_id}, "
             f"and {cluster.name} is {cluster.cluster_id}: run `down --delete`, or choose another --home"
         )
-    return len(description.nodes) == context.settings.brokers
+    return len(description.nodes) == len(cluster.brokers(context.settings))
 
 
 def provision(context: LabContext, cluster: Cluster) -> None:

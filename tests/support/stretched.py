@@ -37,10 +37,14 @@ class Stretched:
     cluster: StretchedCluster
 
     @classmethod
-    def prepare(cls, folder: Path, *, port_base: int) -> Stretched:
-        """Take a folder and ports; nothing is started."""
+    def prepare(cls, folder: Path, *, port_base: int, controllers_apart: bool = False) -> Stretched:
+        """Take a folder and ports; nothing is started.
+
+        :param controllers_apart: whether nodes 4, 5 and 6 are controllers alone
+        """
+        kinds = {"slow_links": not controllers_apart, "controllers_apart": controllers_apart}
         users = (OBSERVER, SHORTSIGHTED, BLIND, PROBE)
-        return cls(StretchedCluster.prepare(folder, port_base=port_base, principals=users, slow_links=True))
+        return cls(StretchedCluster.prepare(folder, port_base=port_base, principals=users, **kinds))
 
     def start(self) -> None:
         """Start it, with nothing but these principals' own topics."""
