@@ -67,9 +67,12 @@ class Placement:
         self._session = session
 
     def brokers(self) -> tuple[str, tuple[RackedBroker, ...]]:
-        """Return the id of the cluster and every registered broker, also those that are down (KIP-1073)."""
+        """Return the id of the cluster and every registered broker, also those that are down (KIP-1073).
+
+        Brokers before Kafka 4.0 name only those that are up.
+        """
         doing = "look up the brokers"
-        request = DescribeClusterRequest(endpoint_type=_BROKERS, include_fenced_brokers=True, min_version=2)
+        request = DescribeClusterRequest(endpoint_type=_BROKERS, include_fenced_brokers=True, min_version=1)
         found = self._session.request(request, doing)
         if (error := self._session.error(found.error_code, found.error_message, doing)) is not None:
             raise error

@@ -84,7 +84,7 @@ def _controllers(facts: StretchFacts) -> Iterator[StretchFinding]:
         if number - has < number // 2 + 1:
             said = f"{has} of {number} controllers are in {site}: without it no majority is left; move some"
             yield StretchFinding("failed", "controllers", said)
-    if unsited := [str(each.node) for each in facts.voters if each.site is None]:
+    if unsited := [str(each.node) for each in facts.voters if each.site is None and each.node not in facts.brokers]:
         said = f"of controller {', '.join(unsited)} no site is known: no metadata says it, add it to controllers"
         yield StretchFinding("unknown", "controllers", said)
     if late := [str(each.node) for each in facts.voters if not each.caught_up]:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from kafka_dr.audit.report_folders import prune, report_folder
-from kafka_dr.causes import cause
-from kafka_dr.errors import KafkaDrError
-from kafka_dr.json_documents import write_whole
 from kafka_dr.quoting import line
 from kafka_dr.watch_results import WatchOutcome
 from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.kept_reports import keep_report
 from kafka_dr_airflow.operators.kept_results import kept_result
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
@@ -34,8 +30,6 @@ PER_FLOW: dict[str, Any] = {
     "priority_weight": 1,
     "weight_rule": "absolute",
 }
-#: How long reports are kept.
-_KEPT = timedelta(days=90)
 #: What the verdict of a look is for the status page. What is only to know is no fault.
 _OUTCOMES: dict[str, WatchOutcome] = {"ok": "ok", "warning": "warning", "failed": "failed", "unknown": "unknown"}
 
@@ -88,7 +82,7 @@ class ObserveOperator(BaseOperator):
             not_seen = (f"not looked at: {each}" for each in report["not_looked_at"])
             kept.sentences = (sentence, *not_seen, *readers)
             kept.facts = {**report["totals"], "groups": report["groups_by_kind"], "verdict": verdict}
-            self._file(report, context)
+            self.report_path = self._kept(report, context)
             kept.facts = {**kept.facts, "report": self.report_path}
             self.log.info("%s: %s: %s", line(self.flow), verdict, line(sentence))
             if kept.outcome not in ("ok", "warning"):
@@ -111,24 +105,10 @@ class ObserveOperator(BaseOperator):
         ):
             return look_at(declared, source, target, SystemClock(), kept).to_json()
 
-    def _file(self, report: Mapping[str, Any], context: Any) -> None:
-        """Keep the report, for programs and as one page, next to earlier ones; old ones are removed.
-
-        :raises AirflowException: the storage does not take it
-        """
+    def _kept(self, report: Mapping[str, Any], context: Any) -> str:
         from kafka_dr.evidence.observation_view import build_observation_view
         from kafka_dr.evidence.page import render_observation
-        from kafka_dr.evidence.store import EvidenceStore
 
-        root, now = evidence_root(read_topology(os.environ).evidence), datetime.now(UTC)
-        reports = f"audits/{self.flow}/observation/{report['source']['name']}-to-{report['target']['name']}"
-        folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
         page = render_observation(build_observation_view(report))
-        try:
-            EvidenceStore(root).checked(report)
-            write_whole(root.joinpath(*folder.split("/"), "report.html"), page.encode())
-            write_whole(root.joinpath(*folder.split("/"), "report.json"), json.dumps(report, indent=1).encode())
-        except (KafkaDrError, OSError) as error:
-            raise AirflowException(f"{self.flow}: its report could not be kept: {line(cause(error))}") from None
-        self.report_path = f"{folder}/report.json"
-        prune(root.joinpath(*reports.split("/")), now=now, keep=_KEPT)
+        direction = f"{report['source']['name']}-to-{report['target']['name']}"
+        return keep_report(self.flow, f"observation/{direction}", report, page, context)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from kafka_dr.audit.report_folders import prune, report_folder
-from kafka_dr.causes import cause
-from kafka_dr.errors import KafkaDrError
-from kafka_dr.json_documents import write_whole
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.kept_reports import keep_report
 from kafka_dr_airflow.operators.kept_results import kept_result
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
-from kafka_dr_airflow.topology_file import evidence_root, read_topology
+from kafka_dr_airflow.topology_file import read_topology
 
 #: Of the task for each cluster. Requests have deadlines, and so have measurements; this only ends what hangs in spite.
 PER_CLUSTER: dict[str, Any] = {
@@ -31,8 +27,6 @@ PER_CLUSTER: dict[str, Any] = {
     "priority_weight": 1,
     "weight_rule": "absolute",
 }
-#: How long reports are kept.
-_KEPT = timedelta(days=90)
 
 
 class StretchClustersOperator(FirstTask):
@@ -81,7 +75,7 @@ class StretchOperator(BaseOperator):
             kept.outcome = verdict
             kept.sentences = (sentence, *(f"{each['level']}: {each['sentence']}" for each in report["findings"]))
             kept.facts = {"verdict": verdict, "sites": report["sites"]}
-            self._file(report, context)
+            self.report_path = self._kept(report, context)
             kept.facts = {**kept.facts, "report": self.report_path}
             self.log.info("%s: %s: %s", line(self.cluster), verdict, line(sentence))
             if kept.outcome not in ("ok", "warning"):
@@ -103,24 +97,9 @@ class StretchOperator(BaseOperator):
             writer = others[0] if others else None
             return look_at_stretch(declared, cluster, SystemClock(), writer).to_json(whole=False)
 
-    def _file(self, report: Mapping[str, Any], context: Any) -> None:
-        """Keep the report, for programs and as one page, next to earlier ones; old ones are removed.
-
-        :raises AirflowException: the storage does not take it
-        """
+    def _kept(self, report: Mapping[str, Any], context: Any) -> str:
         from kafka_dr.evidence.audit_view import build_audit_view
         from kafka_dr.evidence.page import render_audit
-        from kafka_dr.evidence.store import EvidenceStore
 
-        root, now = evidence_root(read_topology(os.environ).evidence), datetime.now(UTC)
-        reports = f"audits/{self.cluster}/stretch/all-sites"
-        folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
         page = render_audit(build_audit_view("stretch", self.cluster, report))
-        try:
-            EvidenceStore(root).checked(report)
-            write_whole(root.joinpath(*folder.split("/"), "report.html"), page.encode())
-            write_whole(root.joinpath(*folder.split("/"), "report.json"), json.dumps(report, indent=1).encode())
-        except (KafkaDrError, OSError) as error:
-            raise AirflowException(f"{self.cluster}: its report could not be kept: {line(cause(error))}") from None
-        self.report_path = f"{folder}/report.json"
-        prune(root.joinpath(*reports.split("/")), now=now, keep=_KEPT)
+        return keep_report(self.cluster, "stretch/all-sites", report, page, context)
