@@ -11,7 +11,7 @@ from kafka_dr.clusters import KafkaCluster
 from kafka_dr.clusters.configs import Described
 from kafka_dr.clusters.placement import PlacedPartition, QuorumVoter
 from kafka_dr.counted import counted
-from kafka_dr.errors import KafkaDrError, Refused, Unanswered
+from kafka_dr.errors import ConnectionMistake, KafkaDrError, Refused
 from kafka_dr.positions import TopicPartition
 from kafka_dr.stretch.delay import (
     MOST_SECONDS,
@@ -186,7 +186,7 @@ class _Reading:
     def _asked(self, what: str, ask: Callable[[], T]) -> T | None:
         try:
             return ask()
-        except Unanswered:
+        except ConnectionMistake:
             raise
         except KafkaDrError as error:
             self.unknown.append(f"{what}: {error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,21 @@ def test_what_the_plan_prints_is_taken_by_kafkas_own_tools_and_leaves_nothing_to
     again = stretched.run(tmp_path, "--plan", delay=delay)
     assert ("# Nothing to move." in again.out, again.code) == (True, 0)
     assert len(stretched.in_sync([DELAY])) == len(PAIRS)
+
+
+def test_a_broker_that_hangs_hides_nothing_else(stretched: Stretched, tmp_path: Path) -> None:
+    """So that a person sees what is left before the controller has noticed a loss."""
+    stretched.create(f"{PREFIX}well", *WELL)
+    node = "east-broker-6"
+    stretched.cluster.supervisor.pause(node)
+    try:
+        report = stretched.looked(tmp_path)
+    finally:
+        stretched.cluster.supervisor.signal(node, signal.SIGCONT)
+    assert report["exit_code"] in (1, 3)
+    assert [row["site"] for row in report["sites"]] == ["site-a", "site-b", "site-c"]
+    assert len(report["if_lost"]["site-a"]["partitions"]) >= len(WELL)
+    eventually(lambda: stretched.in_sync([f"{PREFIX}well"])[f"{PREFIX}well", 2] == {4, 5, 6})
 
 
 def test_the_loss_of_a_site_is_as_it_was_predicted(stretched: Stretched, tmp_path: Path) -> None:
