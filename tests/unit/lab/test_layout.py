@@ -57,7 +57,7 @@ def test_a_flow_between_clusters_that_are_not_there_is_refused(flow: tuple[str, 
         Settings(port_base=19000, brokers=1, chosen_flows=(flow,))
 
 
-@pytest.mark.parametrize("brokers", [0, 6])
+@pytest.mark.parametrize("brokers", [0, 7])
 def test_a_number_of_brokers_without_ports_is_refused(brokers: int) -> None:
     with pytest.raises(LabError, match=f"--brokers is {brokers}"):
         Settings(port_base=19000, brokers=brokers)
