@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.codec import StoredDocument
+from kafka_dr.codec import StoredDocument, stored
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.json_documents import DocumentDamaged, JsonFile
 
@@ -96,8 +96,8 @@ class AuditState(StoredDocument):
     scans: tuple[Scan, ...] = ()
     maps: tuple[str, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    complete: Mapping[str, datetime] = field(default_factory=dict)
-    awaited: Mapping[str, AwaitedEnds] = field(default_factory=dict)
+    complete: Mapping[str, datetime] = field(default_factory=dict, metadata=stored(omitted=True))
+    awaited: Mapping[str, AwaitedEnds] = field(default_factory=dict, metadata=stored(omitted=True))
 
     def scans_of(self, partition: TopicPartition) -> tuple[Scan, ...]:
         """Return the scans that hold what was compared of a partition since comparing began."""

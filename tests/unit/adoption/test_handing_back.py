@@ -166,7 +166,13 @@ def test_a_deny_that_was_lifted_and_is_still_in_force_is_named(in_force: bool) -
     again: list[frozenset[Acl]] = []
     none = dict.fromkeys(("literal_topics", "topic_prefixes", "consumer_groups", "consumer_group_prefixes"), ())
     run.group = SimpleNamespace(
-        name="orders", canary_topic="orders.dr-canary", existing_replication=None, clusters=(), member_of=None, **none
+        name="orders",
+        canary_topic="orders.dr-canary",
+        existing_replication=None,
+        clusters=(),
+        origins=(),
+        member_of=None,
+        **none,
     )
     run.group.on = lambda _: run.group
     run.group.closes_topics, run.group.renames_copies = True, False
