@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.observe import PER_FLOW, ObservedFlowsOperator, ObserveOperator
+from kafka_dr_airflow.operators.declared_names import DeclaredNamesOperator
+from kafka_dr_airflow.operators.observe import PER_FLOW, ObserveOperator
 from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
@@ -20,5 +21,5 @@ with DAG(
     tags=["kafka-dr", "audits"],
     params={"flow": declared().observed_param()},
 ) as dag:
-    flows = ObservedFlowsOperator()
+    flows = DeclaredNamesOperator(task_id="flows", parameter="flow", section="observed_flows", kind="observed flow")
     ObserveOperator.partial(task_id="look", **PER_FLOW).expand(flow=flows.output)

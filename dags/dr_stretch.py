@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.stretch import PER_CLUSTER, StretchClustersOperator, StretchOperator
+from kafka_dr_airflow.operators.declared_names import DeclaredNamesOperator
+from kafka_dr_airflow.operators.stretch import PER_CLUSTER, StretchOperator
 from kafka_dr_airflow.runbook import runbook
 from kafka_dr_airflow.trigger_forms import declared
 
@@ -20,5 +21,7 @@ with DAG(
     tags=["kafka-dr", "audits"],
     params={"cluster": declared().stretch_param()},
 ) as dag:
-    clusters = StretchClustersOperator()
+    clusters = DeclaredNamesOperator(
+        task_id="clusters", parameter="cluster", section="stretch_clusters", kind="stretch cluster"
+    )
     StretchOperator.partial(task_id="look", **PER_CLUSTER).expand(cluster=clusters.output)

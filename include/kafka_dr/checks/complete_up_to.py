@@ -48,7 +48,7 @@ def complete_up_to(block: str, hub: str, clients: Clients, topics: Collection[st
         known = ", ".join(f"{name} ({', '.join(each.holding)})" for name, each in clients.topology.blocks.items())
         raise Refused(f"the topology declares no hub {hub!r} of {block!r}, expected one of: {known or 'there is none'}")
     spokes = [each for each in declared.groups if each not in declared.hubs and each != hub]
-    canaries = {f"{name}.dr-canary" for name in declared.groups.values()}
+    canaries = declared.canary_topics
     group = clients.topology.group(declared.groups[hub])
     if missing := sorted(each for each in topics if each in canaries or not group.owns_topic(each)):
         raise Refused(f"{', '.join(missing)} is no topic of {block}: name topics as the spokes have them")

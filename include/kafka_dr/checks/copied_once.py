@@ -7,7 +7,7 @@ name, and copies other copies on. This project's flows copy what applications wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.outcomes import Check
@@ -45,12 +45,21 @@ def detours(group: ProtectionGroup, cluster: str, names: Iterable[str]) -> Itera
     """
     marks = group.copies_begin
     for name in sorted(names):
-        passed, rest = list[str](), name
-        while by := next((each for each, mark in marks.items() if rest.startswith(mark)), ""):
-            passed.append(by)
-            rest = rest.removeprefix(marks[by])
+        passed, rest = origins_in(name, marks)
         if (len(passed) > 1 or passed == [cluster]) and group.owns_topic(rest):
             yield Detour(name, (*reversed(passed), cluster))
+
+
+def origins_in(name: str, marks: Mapping[str, str]) -> tuple[list[str], str]:
+    """Return the clusters that the name of a topic begins with, the last one that copied it first, and the rest. Pure.
+
+    :param marks: what the names of copies begin with, by the cluster of their originals
+    """
+    passed, rest = list[str](), name
+    while by := next((each for each, mark in marks.items() if rest.startswith(mark)), ""):
+        passed.append(by)
+        rest = rest.removeprefix(marks[by])
+    return passed, rest
 
 
 def copied_once(context: GroupContext, clusters: Iterable[str]) -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from kafka_dr.checks.copied_once import origins_in
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
@@ -25,7 +26,7 @@ def not_permitted(topology: Topology, cluster: str, names: Iterable[str]) -> Ite
     marks = {mark for group in topology.protection_groups.values() for mark in group.copies_begin.values()}
     marks |= {f"{each}." for each in topology.clusters}
     for topic in sorted(names) if rules else ():
-        original = _without(topic, marks)
+        _, original = origins_in(topic, {mark: mark for mark in marks})
         yield from ((topic, name) for name, rule in rules.items() if rule.covers(topic) or rule.covers(original))
 
 
@@ -50,9 +51,3 @@ def held_where_permitted(context: GroupContext, clusters: Collection[str]) -> Ch
 
 def _first_with(topology: Topology, cluster: str) -> str:
     return next(name for name, group in topology.protection_groups.items() if cluster in group.clusters)
-
-
-def _without(topic: str, marks: Collection[str]) -> str:
-    while by := next((mark for mark in marks if topic.startswith(mark) and len(topic) > len(mark)), ""):
-        topic = topic.removeprefix(by)
-    return topic

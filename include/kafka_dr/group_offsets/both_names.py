@@ -85,14 +85,10 @@ def _read_on(run: Run, groups: Collection[str], cluster: str) -> tuple[dict[str,
 
 def _names_on(run: Run, cluster: str) -> dict[str, str]:
     """Return the topics of the applications on a cluster, by the names that the copies of their namesakes have."""
-    canaries = {run.group.canary_topic, *(f"{name}.dr-canary" for name in _siblings(run))}
+    member_of = run.declared.member_of
+    canaries = frozenset((run.group.canary_topic,)) if member_of is None else member_of.canary_topics
     own = (name for name in run.topic_names(cluster) if name not in canaries)
     return {copy: name for name in own for copy in run.group.copies_of([name], cluster)}
-
-
-def _siblings(run: Run) -> Collection[str]:
-    member_of = run.declared.member_of
-    return () if member_of is None else member_of.groups.values()
 
 
 def missed(

@@ -40,7 +40,7 @@ def compare_before_claim(run: Run) -> dict[str, str]:
 def _translate_ahead(run: Run) -> None:
     committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
     for transfer in transfers(run):
-        owned = {g: transfer.of_source(found, run.group.owns_topic) for g, found in committed.items()}
+        owned = transfer.of_groups(committed, run.group.owns_topic)
         texts = commit_metadata.about_what_follows(owned)
         wanted = owned if sum(map(len, offsets_of(owned).values())) > FEW_OFFSETS else texts
         if wanted:

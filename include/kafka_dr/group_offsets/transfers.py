@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kafka_dr.clusters.renamed import FlowCluster, seen_as
 from kafka_dr.naming import Naming
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import Committed, TopicPartition
 from kafka_dr.runs.clients import Role
 from kafka_dr.runs.run import Run
 
@@ -44,6 +44,10 @@ class PositionTransfer:
         :param owns: whether a topic of that name belongs to the protection group
         """
         return _originals(self.on_source, found, owns)
+
+    def of_groups(self, committed: Committed, owns: Callable[[str], bool]) -> dict[str, dict[TopicPartition, int]]:
+        """Return the same of what groups have committed on the source."""
+        return {group: self.of_source(offsets, owns) for group, offsets in committed.items()}
 
     def of_target(self, found: Mapping[TopicPartition, V], owns: Callable[[str], bool]) -> dict[TopicPartition, V]:
         """Return the same of partitions of the target."""

@@ -23,6 +23,7 @@ from kafka_dr.topology.names import (
     OWN_GROUP_PREFIXES,
     OWN_TRANSACTIONAL_ID_PREFIXES,
     RENAMED_TOPIC_SUFFIX,
+    canary_topic_of,
     is_internal_topic,
     reaches,
 )
@@ -272,7 +273,7 @@ def _name(owned: Collection[OwnedName], others: Iterable[OwnedName], taken: Coll
     numbered = ((f"{bare}-{number}", f"set-{number}-{bare}") for number in count(2))
 
     def free(name: str) -> bool:
-        canary = OwnedName(_TOPIC, f"{name}.dr-canary")
+        canary = OwnedName(_TOPIC, canary_topic_of(name))
         return name not in taken and not any(each.covers(canary) for each in prefixes)
 
     return next(filter(free, chain([bare], chain.from_iterable(numbered))))

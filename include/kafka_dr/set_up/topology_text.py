@@ -15,7 +15,7 @@ from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.set_up.answers import APPROVERS, INIT_ROLES, InitAnswers
 from kafka_dr.set_up.proposal import ProposedGroup, ProposedSetUp, copied_from, traces_of_replication
 from kafka_dr.set_up.seen import SeenCluster
-from kafka_dr.topology.names import covers
+from kafka_dr.topology.names import canary_topic_of, covers
 
 #: How the line begins that a person has to decide.
 QUESTION = "QUESTION: "
@@ -132,7 +132,7 @@ def _group(group: ProposedGroup, active: SeenCluster, standby: SeenCluster, answ
     for each in group.questions:
         yield from _asked("    ", each)
     yield from _said("    ", "What moves together, because it shares consumer groups, writers or transactional ids.")
-    canary = f"{group.name}.dr-canary"
+    canary = canary_topic_of(group.name)
     for key, resource, prefix in _KINDS:
         names = group.names(resource, prefix=prefix)
         if key == "topics" and not covers(canary, literals=names, prefixes=group.names(resource, prefix=True)):

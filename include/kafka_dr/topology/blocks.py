@@ -18,6 +18,7 @@ from pydantic import Field
 
 from kafka_dr.topology.fields import Name, ResourceName, Section
 from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
+from kafka_dr.topology.names import canary_topic_of
 
 #: Where blocks are declared, and which keys of each kind name members: each of them first those that are copied to all.
 MEMBERS_OF: Mapping[str, tuple[str, ...]] = {"active_active": ("members",), "hub_and_spoke": ("spokes", "hubs")}
@@ -92,6 +93,11 @@ class MemberOf:
         return self.member == next(iter(self.groups))
 
     @property
+    def canary_topics(self) -> frozenset[str]:
+        """The canary topics of all members' groups, which each of the groups has among its topics."""
+        return frozenset(map(canary_topic_of, self.groups.values()))
+
+    @property
     def holding(self) -> tuple[str, ...]:
         """The members that hold copies of all others."""
         return self.hubs or tuple(self.groups)
@@ -136,7 +142,7 @@ def groups_of(section: str, block: str, raw: Mapping[str, Any]) -> Iterator[tupl
     members, names = members_in(section, raw), group_names(section, block, raw)
     holding = [member for member, (kind, _) in members.items() if kind == MEMBERS_OF[section][-1]]
     shared = {key: value for key, value in raw.items() if key not in _OWN_KEYS}
-    shared["topics"] = [*_listed(raw, "topics"), *(f"{name}.dr-canary" for name in names.values())]
+    shared["topics"] = [*_listed(raw, "topics"), *map(canary_topic_of, names.values())]
     found = raw.get("moves")
     moves: dict[str, Any] = found if isinstance(found, dict) else {}
     everywhere = [*_listed(raw, "union"), *_listed(raw, "local")]

@@ -25,7 +25,7 @@ from kafka_dr.topology.fields import (
     TopicPattern,
 )
 from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
-from kafka_dr.topology.names import DRILL_PREFIX, covers, is_internal_topic
+from kafka_dr.topology.names import DRILL_PREFIX, canary_topic_of, covers, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec
 from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.topology.patterns import matched
@@ -221,7 +221,7 @@ class ProtectionGroup(GroupKeys):
     @property
     def canary_topic(self) -> str:
         """The topic of numbered records that shows whether, when and in which order records are copied."""
-        return f"{self.name}.dr-canary"
+        return canary_topic_of(self.name)
 
     @property
     def existing_is_own(self) -> bool:

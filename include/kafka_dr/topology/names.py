@@ -25,6 +25,11 @@ def is_internal_topic(name: str) -> bool:
     return name.startswith(INTERNAL_TOPIC_PREFIXES) or name.endswith(INTERNAL_TOPIC_SUFFIX)
 
 
+def canary_topic_of(group: str) -> str:
+    """Return the canary topic of a protection group, by its name."""
+    return f"{group}.dr-canary"
+
+
 def covers(name: str, *, literals: Iterable[str], prefixes: Iterable[str]) -> bool:
     """Return whether a name is among the literals or begins with one of the prefixes."""
     return name in literals or name.startswith(tuple(prefixes))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
-from kafka_dr.topology.names import covers
+from kafka_dr.topology.names import canary_topic_of, covers
 from kafka_dr.topology.patterns import matched, problem
 
 _GROUPS = "protection_groups"
@@ -81,7 +81,7 @@ def _of_late_records(document: Document, here: Path) -> Iterator[Mistake]:
 
 def _local_names(document: Document, here: Path) -> list[tuple[str, Path]]:
     found = [*document.texts(*here, "topics"), *document.texts(*here, "topic_prefixes")]
-    return [*found, (f"{here[-1]}.dr-canary", (*here, "canary_topic", 0))]
+    return [*found, (canary_topic_of(str(here[-1])), (*here, "canary_topic", 0))]
 
 
 def _taken_by(document: Document, other: Path, here: Path, copies: list[str]) -> Iterator[Mistake]:

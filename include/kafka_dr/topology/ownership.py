@@ -17,6 +17,7 @@ from kafka_dr.topology.names import (
     OWN_GROUP_PREFIXES,
     OWN_TRANSACTIONAL_ID_PREFIXES,
     RENAMED_TOPIC_SUFFIX,
+    canary_topic_of,
     covers,
     reaches,
 )
@@ -81,7 +82,7 @@ def _claims(document: Document, kind: OwnedKind) -> list[Claim]:
 def _canaries(document: Document, kind: OwnedKind) -> list[Claim]:
     """Return what each group claims without naming it; where a group does name its canary, that claim speaks."""
     groups = _groups_without_canary(document) if kind is TOPICS else ()
-    return [Claim(group, f"{group}.dr-canary", ("protection_groups", group), implied=True) for group in groups]
+    return [Claim(group, canary_topic_of(group), ("protection_groups", group), implied=True) for group in groups]
 
 
 def _groups_without_canary(document: Document) -> Iterator[str]:
@@ -90,7 +91,7 @@ def _groups_without_canary(document: Document) -> Iterator[str]:
         topics = [name for name, _ in document.texts(*here, "topics")]
         prefixes = [name for name, _ in document.texts(*here, "topic_prefixes")]
         patterns = [text for text, _ in document.texts(*here, "topic_patterns") if not problem(text)]
-        canary = f"{group}.dr-canary"
+        canary = canary_topic_of(group)
         covered = covers(canary, literals=topics, prefixes=prefixes) or matched(canary, patterns)
         if (topics or prefixes or patterns) and not covered:
             yield group

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
-from kafka_dr.topology.names import INTERNAL_TOPIC_PREFIXES, reaches
+from kafka_dr.topology.names import INTERNAL_TOPIC_PREFIXES, canary_topic_of, reaches
 from kafka_dr.topology.patterns import fixed_beginning, is_name, is_prefix, matched, problem
 
 
@@ -107,7 +107,7 @@ def _contradicted(document: Document, pattern: _Pattern, groups: list[tuple[str,
         for name, path in document.texts(*group, "topics"):
             if matched(name, [pattern.text]):
                 yield _taken(document, pattern, repr(name), group, path)
-        canary = f"{group[1]}.dr-canary"
+        canary = canary_topic_of(str(group[1]))
         if matched(canary, [pattern.text]):
             yield _taken(document, pattern, f"the canary topic {canary!r}", group, group)
 

@@ -8,14 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr.quoting import line
 from kafka_dr.watch_results import WatchOutcome
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.kept_reports import keep_report
 from kafka_dr_airflow.operators.kept_results import kept_result
-from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
@@ -32,27 +31,6 @@ PER_FLOW: dict[str, Any] = {
 }
 #: What the verdict of a look is for the status page. What is only to know is no fault.
 _OUTCOMES: dict[str, WatchOutcome] = {"ok": "ok", "warning": "warning", "failed": "failed", "unknown": "unknown"}
-
-
-class ObservedFlowsOperator(FirstTask):
-    """Returns the flows that are looked at: the one that the run names, else every one that the topology declares."""
-
-    ui_color = "#dfeedd"
-
-    def __init__(self, **kwargs: Any) -> None:
-        defaults = {"task_id": "flows", "retries": 0, "execution_timeout": timedelta(minutes=1)}
-        super().__init__(**{**defaults, **kwargs})
-
-    @fails_plainly
-    def execute(self, context: Any) -> list[str]:
-        """Return their names."""
-        with plain_errors():
-            topology = read_topology(os.environ)
-            if wanted := context["params"].get("flow"):
-                return [topology.observed_flow(wanted).name]
-        if not topology.observed_flows:
-            raise AirflowSkipException("the topology declares no observed flow: add one to observed_flows")
-        return sorted(topology.observed_flows)
 
 
 class ObserveOperator(BaseOperator):

@@ -9,13 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.kept_reports import keep_report
 from kafka_dr_airflow.operators.kept_results import kept_result
-from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.topology_file import read_topology
 
@@ -27,27 +26,6 @@ PER_CLUSTER: dict[str, Any] = {
     "priority_weight": 1,
     "weight_rule": "absolute",
 }
-
-
-class StretchClustersOperator(FirstTask):
-    """Returns the clusters that are looked at: the one that the run names, else every one that is declared."""
-
-    ui_color = "#dfeedd"
-
-    def __init__(self, **kwargs: Any) -> None:
-        defaults = {"task_id": "clusters", "retries": 0, "execution_timeout": timedelta(minutes=1)}
-        super().__init__(**{**defaults, **kwargs})
-
-    @fails_plainly
-    def execute(self, context: Any) -> list[str]:
-        """Return their names."""
-        with plain_errors():
-            topology = read_topology(os.environ)
-            if wanted := context["params"].get("cluster"):
-                return [topology.stretch_cluster(wanted).name]
-        if not topology.stretch_clusters:
-            raise AirflowSkipException("the topology declares no stretch cluster: add one to stretch_clusters")
-        return sorted(topology.stretch_clusters)
 
 
 class StretchOperator(BaseOperator):

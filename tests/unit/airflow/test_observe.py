@@ -147,9 +147,9 @@ def test_the_status_page_says_what_the_look_found_and_leads_to_every_report(
 
 
 def test_the_first_task_names_every_flow_or_the_one_that_is_asked_for(root: Path) -> None:
-    from kafka_dr_airflow.operators.observe import ObservedFlowsOperator
+    from kafka_dr_airflow.operators.declared_names import DeclaredNamesOperator
 
-    flows = ObservedFlowsOperator()
+    flows = DeclaredNamesOperator(task_id="flows", parameter="flow", section="observed_flows", kind="observed flow")
     assert flows.execute(CONTEXT) == ["invoices"]
     assert flows.execute({**CONTEXT, "params": {"flow": "invoices"}}) == ["invoices"]
     with pytest.raises(SystemExit, match="orders"):

@@ -115,9 +115,11 @@ def test_the_status_page_shows_what_the_loss_of_each_site_would_do(
 
 
 def test_the_first_task_names_every_cluster_or_the_one_that_is_asked_for(root: Path) -> None:
-    from kafka_dr_airflow.operators.stretch import StretchClustersOperator
+    from kafka_dr_airflow.operators.declared_names import DeclaredNamesOperator
 
-    clusters = StretchClustersOperator()
+    clusters = DeclaredNamesOperator(
+        task_id="clusters", parameter="cluster", section="stretch_clusters", kind="stretch cluster"
+    )
     assert clusters.execute(CONTEXT) == ["metro"]
     assert clusters.execute({**CONTEXT, "params": {"cluster": "metro"}}) == ["metro"]
     with pytest.raises(SystemExit, match="orders"):

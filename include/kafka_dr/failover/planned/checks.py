@@ -93,11 +93,7 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     if run.declared.renames_copies:
         left = (*left, (both_names.NAME, both_names.groups_read_both_names), (copied_once.NAME, _copied_once))
     if run.declared.member_of is not None:
-        left = (*left, (members.TARGET_SERVES, members.target_serves), (members.NO_GUESTS, members.no_guests))
-        left = (*left, (both_names.UNION, both_names.union_groups_see_all))
-        left = (*left, (members.FROZEN_ELSEWHERE, members.groups_frozen_elsewhere))
-        left = (*left, (copies_for_groups.NAME, copies_for_groups.copies_for_groups))
-        left = (*left, (local_groups.NAME, local_groups.local_groups_left))
+        left = (*left, *_OF_MEMBERS)
     rounds = ((*_QUESTIONS, *left), (preview,)) if closely else ((*_QUESTIONS, *left, preview),)
     for questions in rounds:
         answers = parallel.ask_all(lambda question: _asked(run, *question), questions)
@@ -326,4 +322,13 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ),
     ("route_follows", _route_follows),
     ("evidence_can_be_signed", lambda run: evidence_can_be_signed(run.clients)),
+)
+#: Where members serve together.
+_OF_MEMBERS: tuple[tuple[str, Question], ...] = (
+    (members.TARGET_SERVES, members.target_serves),
+    (members.NO_GUESTS, members.no_guests),
+    (both_names.UNION, both_names.union_groups_see_all),
+    (members.FROZEN_ELSEWHERE, members.groups_frozen_elsewhere),
+    (copies_for_groups.NAME, copies_for_groups.copies_for_groups),
+    (local_groups.NAME, local_groups.local_groups_left),
 )

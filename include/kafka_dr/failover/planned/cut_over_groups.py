@@ -149,8 +149,7 @@ def _translate(run: Run) -> list[TranslatedOffset]:
     """Translate what groups have committed, and give a start to partitions that only one cluster has an offset for."""
     frozen = groups_from_json(run.fact("drained")["group_offsets"])
     owns = run.group.owns_topic
-    read = {each: {g: each.of_source(of, owns) for g, of in frozen.items()} for each in transfers(run)}
-    wait_until_read_is_copied(run, read)
+    wait_until_read_is_copied(run, {each: each.of_groups(frozen, owns) for each in transfers(run)})
     return transferred(run, frozen)
 
 
@@ -170,7 +169,7 @@ def _transferred(run: Run, transfer: PositionTransfer, frozen: Committed) -> lis
     :returns: the offsets by the names that the target has for their partitions
     """
     owns, basis = run.group.owns_topic, basis_of(run, transfer)
-    committed = {group: transfer.of_source(offsets, owns) for group, offsets in frozen.items()}
+    committed = transfer.of_groups(frozen, owns)
     (translated, stale), empty = parallel.at_once(
         lambda: parallel.at_once(
             lambda: translate(basis, committed, run.group.groups_policy),

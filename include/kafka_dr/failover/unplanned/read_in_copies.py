@@ -27,7 +27,7 @@ def read_in_copies(run: Run, transfer: PositionTransfer, committed: Committed) -
     :param committed: what groups have committed on the source
     """
     owns, seen = run.group.owns_topic, last_known.look(run)
-    read = {group: transfer.of_source(offsets, owns) for group, offsets in committed.items()}
+    read = transfer.of_groups(committed, owns)
     wanted = {p for offsets in read.values() for p in offsets}
     if seen is None or not wanted:
         return {}
