@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from kafka.protocol.admin import DescribeClusterRequest, DescribeTopicPartitionsRequest
+from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest,
+    ListPartitionReassignmentsRequest,
+)
 
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
@@ -14,6 +20,7 @@ from kafka_dr.positions import TopicPartition
 #: What one answer may hold, as brokers limit it themselves (``max.request.partition.size.limit``).
 _PARTITIONS_EACH = 2000
 _MOST_PAGES = 1000
+_METADATA_LOG = "__cluster_metadata"
 _BROKERS = 1  # the protocol's number for the endpoints that are described
 
 
@@ -74,8 +81,7 @@ class Placement:
         doing = "look up the brokers"
         request = DescribeClusterRequest(endpoint_type=_BROKERS, include_fenced_brokers=True, min_version=1)
         found = self._session.request(request, doing)
-        if (error := self._session.error(found.error_code, found.error_message, doing)) is not None:
-            raise error
+        self._refuse(found, doing)
         brokers = (RackedBroker(row.broker_id, row.rack or "", not row.is_fenced) for row in found.brokers)
         return found.cluster_id, tuple(sorted(brokers, key=lambda each: each.broker))
 
@@ -108,20 +114,26 @@ class Placement:
     def voters(self) -> tuple[QuorumVoter, ...]:
         """Return the controllers that vote (KIP-836)."""
         doing = "look at the metadata quorum"
-        admin = self._session.python_admin
-        with self._session.observed(doing), self._session.translated(doing):
-            (quorum,) = admin.describe_metadata_quorum()["topics"][0]["partitions"]
-        if quorum["error"]:
-            raise KafkaDrError(f"{self._session.label}: could not {doing}: {quorum['error']}")
-        caught_up = {row["replica_id"]: row["last_caught_up_timestamp"] for row in quorum["current_voters"]}
+        log = DescribeQuorumRequest.TopicData
+        wanted = [log(topic_name=_METADATA_LOG, partitions=[log.PartitionData(partition_index=0)])]
+        answer = self._session.request(DescribeQuorumRequest(topics=wanted), doing)
+        self._refuse(answer, doing)
+        quorum = answer.topics[0].partitions[0]
+        self._refuse(quorum, doing)
+        caught_up = {row.replica_id: row.last_caught_up_timestamp for row in quorum.current_voters}
         # The leader is always up to date; its own time is what the others are compared with.
-        now = caught_up.get(quorum["leader_id"], max(caught_up.values(), default=-1))
+        now = caught_up.get(quorum.leader_id, max(caught_up.values(), default=-1))
         return tuple(QuorumVoter(node, max(0, now - at) if at >= 0 else None) for node, at in sorted(caught_up.items()))
 
     def being_moved(self) -> frozenset[TopicPartition]:
         """Return the partitions whose replicas are being reassigned now."""
         doing = "look for reassignments"
-        admin = self._session.python_admin
-        with self._session.observed(doing), self._session.translated(doing):
-            moving = admin.list_partition_reassignments()
-        return frozenset(TopicPartition(each.topic, each.partition) for each in moving)
+        answer = self._session.request(ListPartitionReassignmentsRequest(topics=None), doing)
+        self._refuse(answer, doing)
+        return frozenset(
+            TopicPartition(topic.name, row.partition_index) for topic in answer.topics for row in topic.partitions
+        )
+
+    def _refuse(self, answer: Any, doing: str) -> None:
+        if (error := self._session.error(answer.error_code, answer.error_message, doing)) is not None:
+            raise error

@@ -7,14 +7,18 @@ same. Only this module uses the manager, and a missing manager is noticed when t
 
 from __future__ import annotations
 
+import random
 from contextlib import suppress
 from functools import wraps
 from threading import RLock
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
-from kafka.errors import NodeNotReadyError, UnknownBrokerIdError
+from kafka.errors import KafkaError, NodeNotReadyError, UnknownBrokerIdError
 from kafka.protocol.schemas import StructField
+
+#: A broker that has not let us log in after so many milliseconds may hang: the next one is connected to, too.
+_PATIENCE_MS = 500
 
 _make_decoder = StructField.compiled_decode_from
 _one_at_a_time = RLock()
@@ -48,12 +52,31 @@ class ProtocolClient(KafkaAdminClient):  # type: ignore[misc]  # it comes withou
         :param broker: the number of the broker to ask; ``None``: any broker
         """
         run, send = self._send_and_wait
+        if broker is None:
+            return run(self._send_to_one_that_answers, wanted)
         try:
             return run(send, wanted, broker)
         except UnknownBrokerIdError:
             # The broker joined the cluster after this client had read the metadata.
             run(self._manager.cluster.refresh_metadata)
             return run(send, wanted, broker)
+
+    async def _send_to_one_that_answers(self, wanted: Any) -> Any:
+        """Send a request to a broker that has let us log in.
+
+        kafka-python chooses one by chance, waits for the answer until its deadline, and chooses again. The kernel of a
+        broker that hangs still takes connections.
+        """
+        manager = self._manager
+        brokers = [broker.node_id for broker in manager.cluster.brokers()]
+        random.shuffle(brokers)
+        for chosen in dict.fromkeys([manager.least_loaded_node(), *brokers]):
+            try:
+                await manager.wait_for(manager.get_connection(chosen).init_future, _PATIENCE_MS)
+            except KafkaError:
+                continue
+            return await manager.send(wanted, chosen)
+        return await manager.send(wanted)
 
     def connect_to_brokers(self) -> None:
         """Begin to connect to every broker, in the background, so that leaders can be asked sooner."""

@@ -50,6 +50,19 @@ def test_a_partition_without_a_leader_has_no_high_watermark_and_no_other_answer(
                 time.sleep(0.1)
 
 
+def test_what_any_broker_knows_is_answered_while_one_hangs(two_brokers: TwoBrokers) -> None:
+    """Each client is new, and kafka-python chooses its brokers by chance."""
+    two_brokers.pause(2)
+    try:
+        for _client in range(8):
+            with two_brokers.cluster("admin", request_seconds=5.0) as fresh:
+                assert {each.broker for each in fresh.placement.brokers()[1]} == {1, 2}
+                assert [each.node for each in fresh.placement.voters()] == [1]
+                assert fresh.placement.being_moved() == frozenset()
+    finally:
+        two_brokers.resume(2)
+
+
 def test_a_leader_that_does_not_know_a_new_topic_yet_is_asked_again(two_brokers: TwoBrokers) -> None:
     with two_brokers.cluster("admin") as known:
         two_brokers.pause(2)
