@@ -11,7 +11,7 @@ from typing import Any
 from lab.clients import librdkafka
 from lab.context import LabContext
 from lab.credentials import AIRFLOW_USERS, NOTES, write_private
-from lab.layout import LOOPBACK, PROJECT, Home
+from lab.layout import LOOPBACK, PROJECT, Home, Settings
 from lab.rights import AUDIT, DRILL, OPERATOR, PROBE, REPLICATOR
 
 #: Where the audits run, as the DAGs name it.
@@ -26,6 +26,9 @@ ENCRYPTION = "kafka_dr_encryption"
 _AIRFLOW_ROLES = {"admin": "admin", NOTES: "user"}
 ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR, "drill": DRILL}
 DAGS = PROJECT / "dags"
+#: A DAG as somebody else has it, who wants to know whether a hub is complete.
+REPORTS = PROJECT / "include" / "lab" / "demo" / "reports"
+_LOCAL_BUNDLE = "airflow.dag_processing.bundles.local.LocalDagBundle"
 PLUGINS = PROJECT / "plugins"
 
 #: "Test connection" in Airflow sends 0 for a port that is empty in the form, and refuses what differs from the store.
@@ -109,6 +112,15 @@ def _spark(context: LabContext) -> dict[str, Any]:
     return found
 
 
+def _bundles(settings: Settings) -> dict[str, object]:
+    """Return where DAGs are if other people have some, too: they wait for what hubs hold."""
+    if not settings.hubs:
+        return {}
+    folders: dict[str, dict[str, object]] = {"dags-folder": {}, "reports": {"path": str(REPORTS)}}
+    found = [{"name": name, "classpath": _LOCAL_BUNDLE, "kwargs": kwargs} for name, kwargs in folders.items()]
+    return {"dag_bundle_config_list": json.dumps(found)}
+
+
 def config(context: LabContext, *, dags: Path) -> str:
     """Return Airflow's settings, as ``airflow.cfg`` has them."""
     home, settings, credentials = context.home, context.settings, context.credentials
@@ -159,6 +171,7 @@ def config(context: LabContext, *, dags: Path) -> str:
             "min_file_process_interval": 120,  # a changed file is read at once
             "parsing_processes": 1,
             "print_stats_interval": 0,
+            **_bundles(settings),
         },
         "logging": {"colored_console_log": False, "base_log_folder": home.airflow / "logs"},
         "usage_data_collection": {"enabled": False},

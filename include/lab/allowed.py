@@ -20,7 +20,7 @@ from lab.rights import RIGHTS_OF_APPLICATIONS, RIGHTS_ON_COPIES, Right
 def allowed_in(home: Home, settings: Settings, cluster: Cluster) -> Iterator[Acl]:
     """Yield every ALLOW on one cluster of a lab, whose topology is written."""
     groups: Iterable[ProtectionGroup] = ()
-    if settings.active_active:
+    if settings.block:
         groups = _topology(topology_file.path(home, settings)).protection_groups.values()
     yield from allowed_on(cluster, settings.flows, naming=settings.naming, groups=groups)
 

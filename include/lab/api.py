@@ -26,6 +26,7 @@ from lab.layout import (
     DEFAULT_HOME,
     LOOPBACK,
     MECHANISM,
+    Block,
     Flows,
     Home,
     Mechanism,
@@ -67,7 +68,7 @@ class Lab:
     :param kafka: the version of the brokers, one of :data:`lab.jars.BROKERS`; by default as it was made, or Connect's
     :param naming: what copies of topics are called; by default as it was made, or as their originals
     :param proxied: whether it has a proxy before each cluster; one that was made with it keeps it
-    :param active_active: whether each cluster has applications of its own; by default as it was made, or not
+    :param block: how its clusters are used together, each with applications of its own; by default as it was made
     """
 
     #: How far the audits of its schedules step back from what somebody waits for, as ``nice`` counts.
@@ -89,7 +90,7 @@ class Lab:
         kafka: str | None = None,
         naming: Naming | None = None,
         proxied: bool = False,
-        active_active: bool | None = None,
+        block: Block | None = None,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(
@@ -103,7 +104,7 @@ class Lab:
             kafka=kafka,
             naming=naming,
             proxied=proxied,
-            active_active=active_active,
+            block=block,
         )
         self.clusters = clusters_of(self.settings)
         self.supervisor = Supervisor(self.home)

@@ -127,13 +127,13 @@ TOPICS = (*TOPICS_OF_APPLICATIONS, AppTopic(f"{PROTECTION_GROUP}.dr-canary", par
 
 
 def clients_of(member: str) -> str:
-    """Return the protection group of the clients of a member, in a lab of active-active use."""
+    """Return the protection group of the clients of a member, in a lab of several that are used together."""
     return f"{PROTECTION_GROUP}-{member}"
 
 
 def topics_of(settings: Settings) -> tuple[AppTopic, ...]:
     """Return the topics that each cluster of a lab has from the beginning."""
-    if not settings.active_active:
+    if not settings.block:
         return TOPICS
     canaries = (AppTopic(f"{clients_of(name)}.dr-canary", partitions=4) for name in settings.names)
     return (*TOPICS_OF_APPLICATIONS, *canaries)

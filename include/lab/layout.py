@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from lab.errors import LabError
 
@@ -21,6 +21,12 @@ NAMING: Naming = "identity"
 PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
+#: How several clusters are used together, as the topology calls it; none if each group has one active cluster.
+Block = Literal["active_active", "hub_and_spoke"]
+#: What a cluster is there, which says what its applications do.
+Role = Literal["member", "spoke", "hub"]
+#: So many of the clusters are spokes, the others hubs.
+_SPOKES = 2
 #: The version of brokers, unless another one is chosen; that of Connect is always this.
 KAFKA_VERSION = "4.3.1"
 _MADE = (
@@ -236,7 +242,7 @@ class Settings:
     :param kafka: the version of the brokers
     :param naming: what copies of topics are called
     :param proxied: whether a cluster is reached from outside of its datacenter by a proxy, which can cut it off
-    :param active_active: whether each cluster has applications of its own, which write there
+    :param block: how its clusters are used together, each with applications of its own
     :param sites: over how many sites the brokers of a cluster are spread, as their racks say; one: they have no rack
     :param slow_links: whether brokers reach each other by a proxy that can delay what they say
     :param controllers_apart: whether the last three nodes are controllers alone, and the others brokers alone
@@ -252,7 +258,7 @@ class Settings:
     kafka: str = KAFKA_VERSION
     naming: Naming = NAMING
     proxied: bool = False
-    active_active: bool = False
+    block: Block | None = None
     sites: int = 1
     slow_links: bool = False
     controllers_apart: bool = False
@@ -276,13 +282,27 @@ class Settings:
 
     @property
     def flows(self) -> Flows:
-        """Which clusters are replicated to which; unless chosen, each one to each other one."""
-        return tuple(permutations(self.names, 2)) if self.chosen_flows is None else self.chosen_flows
+        """Which clusters are replicated to which; unless chosen, each one to each other one that holds copies."""
+        if self.chosen_flows is not None:
+            return self.chosen_flows
+        holding = self.hubs or self.names
+        return tuple((source, target) for source, target in permutations(self.names, 2) if target in holding)
+
+    @property
+    def hubs(self) -> tuple[str, ...]:
+        """The clusters that hold copies of all others, and that no application writes to."""
+        return self.names[_SPOKES:] if self.block == "hub_and_spoke" else ()
 
     @property
     def connect(self) -> frozenset[str]:
         """The names of the clusters that have a Connect worker: those that a flow ends on."""
         return frozenset(target for _, target in self.flows)
+
+    def role(self, cluster: str) -> Role | None:
+        """What a cluster is among those that are used together; ``None`` where they are not."""
+        if not self.hubs:
+            return "member" if self.block else None
+        return "hub" if cluster in self.hubs else "spoke"
 
     def host(self, process: str) -> str:
         """The host name under which a process is reached."""
@@ -320,7 +340,7 @@ class Settings:
                 kafka=str(stored.get("kafka", KAFKA_VERSION)),
                 naming="default" if stored.get("naming") == "default" else NAMING,
                 proxied=bool(stored.get("proxied", False)),
-                active_active=bool(stored.get("active_active", False)),
+                block=next((each for each in get_args(Block) if each == stored.get("block")), None),
             )
         except FileNotFoundError:
             return None
@@ -340,7 +360,7 @@ class Settings:
             "kafka": self.kafka,
             "naming": self.naming,
             "proxied": self.proxied,
-            "active_active": self.active_active,
+            "block": self.block,
         }
         home.settings.write_text(json.dumps(kept) + "\n")
 
@@ -362,14 +382,14 @@ def chosen_settings(
     kafka: str | None = None,
     naming: Naming | None = None,
     proxied: bool = False,
-    active_active: bool | None = None,
+    block: Block | None = None,
 ) -> Settings:
     """Join what the command asks for with what the lab was made with.
 
     :param mechanism: for a new lab; one that was made keeps its own
     :param spark_cluster: whether it gets a Spark cluster; one that has it keeps it
     :param proxied: whether it has a proxy; one that was made with it keeps it
-    :param active_active: whether each cluster has applications of its own; their copies have other names
+    :param block: how its clusters are used together; their copies have other names
     :raises LabError: the lab was made with other brokers, clusters, flows or names of copies, or without a proxy.
     """
     stored = Settings.read(home)
@@ -382,9 +402,9 @@ def chosen_settings(
             clusters=2 if clusters is None else clusters,
             chosen_flows=flows,
             kafka=kafka or KAFKA_VERSION,
-            naming=naming or ("default" if active_active else NAMING),
+            naming=naming or ("default" if block else NAMING),
             proxied=proxied,
-            active_active=bool(active_active),
+            block=block,
         )
     for what, asked, made in (
         ("{} broker(s) a cluster", brokers, stored.brokers),
@@ -393,7 +413,7 @@ def chosen_settings(
         ("brokers of Kafka {}", kafka, stored.kafka),
         ("{} naming of copies", naming, stored.naming),
         ("{}", "a proxy" if proxied else None, "a proxy" if stored.proxied else "no proxy"),
-        ("active_active: {}", active_active, stored.active_active),
+        ("clusters used as {}", block, stored.block or "a group with standbys"),
     ):
         if asked is not None and asked != made:
             raise LabError(

@@ -1,8 +1,8 @@
 """The topology of a lab: the project's own, with a declaration of each further cluster, a standby of each group.
 
 In a lab whose copies have other names than their originals, groups say so, and leave out what is not for them. In one
-of active-active use a block declares it instead of the group. In one with a proxy, routes lead applications to the
-brokers themselves.
+whose clusters are used together a block declares it instead of the group. In one with a proxy, routes lead applications
+to the brokers themselves.
 """
 
 from __future__ import annotations
@@ -49,24 +49,25 @@ def write(home: Home, settings: Settings) -> None:
         if settings.naming != NAMING:
             group["flow"]["naming"] = settings.naming
             del group["drill"]
-    if settings.active_active:
-        topology["active_active"] = {
-            PROTECTION_GROUP: _block(settings, topology.pop("protection_groups")[PROTECTION_GROUP])
-        }
+    if settings.block:
+        group = topology.pop("protection_groups")[PROTECTION_GROUP]
+        topology[settings.block] = {PROTECTION_GROUP: _block(settings, group)}
     path(home, settings).write_text(yaml.safe_dump(topology, sort_keys=False))
 
 
 def _block(settings: Settings, group: dict[str, Any]) -> dict[str, Any]:
-    """Return what a group declares as active-active use: each cluster is a member, whose clients have a route."""
+    """Return what a group declares as a block: each cluster is a member, whose clients have a route."""
     for key in ("clusters", "initial_active", "route", "topic_prefixes", "consumer_group_prefixes"):
         del group[key]
     group["flow"] |= {"refresh_topics_seconds": 10, "tasks_max": 1}  # there is a flow from each cluster to each other
     routes = {name: f"${{KAFKA_DR_LAB_HOME}}/route/{clients_of(name)}.json" for name in settings.names}
+    members = {name: {"route": {"kind": "file", "path": path}} for name, path in routes.items()}
+    hubs = {name: members.pop(name) for name in settings.hubs}
     return {
-        "members": {name: {"route": {"kind": "file", "path": path}} for name, path in routes.items()},
+        **({"spokes": members, "hubs": hubs} if hubs else {"members": members}),
         "topics": [topic.name for topic in TOPICS_OF_APPLICATIONS],
         "union": list(UNION),
         "local": [billing.GROUP],
-        "moves": {f"{MOVES}-{name}": name for name in settings.names},
+        "moves": {f"{MOVES}-{name}": name for name in settings.hubs or settings.names},
         **group,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kafka_dr import parallel
 from kafka_dr.audit.gate import GateAnswer
@@ -35,6 +35,23 @@ class SpokeOnHub:
     spoke: str
     at: datetime | None
     why: str = ""
+
+    def sentence(self, hub: str) -> str:
+        """Say it to a person."""
+        if self.at is None:
+            return f"{self.spoke}: not known to be complete on {hub}: {self.why}"
+        return f"{self.spoke}: complete on {hub} up to {self.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def all_complete(found: Collection[SpokeOnHub], wanted: datetime | None = None) -> datetime | None:
+    """Return up to when a hub holds all of every spoke, in UTC; ``None`` if that is not known, or before a time.
+
+    :param wanted: aware
+    """
+    times = [each.at for each in found if each.at is not None]
+    if len(times) < len(found) or not times or (wanted is not None and min(times) < wanted):
+        return None
+    return min(times).astimezone(UTC)
 
 
 def complete_up_to(block: str, hub: str, clients: Clients, topics: Collection[str] = ()) -> tuple[SpokeOnHub, ...]:

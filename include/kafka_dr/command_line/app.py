@@ -10,6 +10,7 @@ import typer
 from kafka_dr.causes import cause
 from kafka_dr.command_line.adopting import adopt, un_adopt
 from kafka_dr.command_line.approve import approve, review
+from kafka_dr.command_line.complete import complete
 from kafka_dr.command_line.doctor import doctor
 from kafka_dr.command_line.drill import drill
 from kafka_dr.command_line.ending import abandon, resume
@@ -69,6 +70,7 @@ app.command()(erase)
 app.command()(drill)
 app.command()(observe)
 app.command()(stretch)
+app.command()(complete)
 app.command()(init)
 app.command()(rights)
 app.command()(flows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from rich.console import Console
 
@@ -35,15 +36,26 @@ class MembersRehearsal(DisasterRehearsal):
 
     def __init__(self, lab: Lab, wishes: DemoOptions, console: Console) -> None:
         super().__init__(lab, wishes, console)
-        self._moved, *_, self._lost_member = lab.settings.names
+        self._moved, *_, self._lost_member = self._movable
         self._member = self._moved
         # Every record is copied by several flows, each of which commits a transaction for what it finds at a time.
         rates = replace(wishes.rates, payments_per_second=wishes.rates.payments_per_second / RECORDS_COST)
-        fleets = [
-            Traffic(lab, rates=rates, suffix=f"-{name}", route=lab.home.route_of(clients_of(name)))
+        self._fleets = {
+            name: Traffic(
+                lab,
+                rates=rates,
+                suffix=f"-{name}",
+                route=lab.home.route_of(clients_of(name)),
+                role=lab.settings.role(name),
+            )
             for name in lab.settings.names
-        ]
-        self._traffic = Fleets(fleets)
+        }
+        self._traffic = Fleets(list(self._fleets.values()))
+
+    @property
+    def _movable(self) -> tuple[str, ...]:
+        """The members between which clients are moved."""
+        return self._lab.settings.hubs or self._lab.settings.names
 
     @property
     def _group(self) -> str:
@@ -55,7 +67,8 @@ class MembersRehearsal(DisasterRehearsal):
 
     def _target(self, source: str) -> str:
         """The member whose clients they are, or from there the next one."""
-        return super()._target(source) if source == self._member else self._member
+        following = dict(pairwise([*self._movable, self._movable[0]]))
+        return following[source] if source == self._member else self._member
 
     def _fail_over(
         self, operator: AirflowApi, approvers: Sequence[AirflowApi]
@@ -74,21 +87,22 @@ class MembersRehearsal(DisasterRehearsal):
 
     def _strand(self, source: str, target: str) -> None:
         """Let applications write for a while what no other member has."""
-        for other in self._lab.settings.names:
-            if other != source:
-                self._stop_flow(source, other)
+        for origin, target in self._lab.settings.flows:
+            if origin == source:
+                self._stop_flow(source, target)
         self._did(f"nothing is copied from {source} any more")
         time.sleep(self._wishes.settle_seconds)
 
     def _judge(self, observation: Observation, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
-        return check_members(observation, self._periods(began, runs), left=self._left)
+        return check_members(observation, self._periods(began, runs), left=self._left, hubs=self._lab.settings.hubs)
 
     def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         """Judge once each member has what the others took, if no run was stopped."""
         self._traffic.stop(drain_seconds=1.0)
         deadline = time.monotonic() + EQUAL_SECONDS
         while all(run.through for run in runs) and time.monotonic() < deadline:
-            if not differing({name: self._logs_of(name) for name in self._lab.settings.names}):
+            logs = {name: self._logs_of(name) for name in self._lab.settings.names}
+            if not differing(logs, holding=self._movable):
                 break
             time.sleep(_ASKING_SECONDS)
         return super()._check(began, runs)

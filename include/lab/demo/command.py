@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -16,7 +17,9 @@ from lab.layout import DEFAULT_PORT_BASE
 from lab.traffic.rates import Rates
 
 #: What fails over, apart from a pair by plan.
-_COURSES = ("unplanned", "standbys", "names", "active_active")
+_COURSES = ("unplanned", "standbys", "names", "active_active", "hub")
+#: Those that no other is joined with.
+_ALONE = ("names", "active_active", "hub")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +68,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "one is lost, returns, and its clients too",
     )
     parser.add_argument(
+        "--hub",
+        action="store_true",
+        help="two clusters that take writes, and two hubs with copies of both: a report waits until a hub is complete, "
+        "readers move from hub to hub and back, and a hub is lost and returns",
+    )
+    parser.add_argument(
         "--observe",
         action="store_true",
         help="somebody else's MirrorMaker with real faults instead: `kafka_dr observe` has to find each of them",
@@ -93,6 +102,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """
     from lab.demo.active_active import MembersRehearsal  # what these import would slow down every other command
     from lab.demo.disaster import DisasterRehearsal
+    from lab.demo.hub import HUB_CLUSTERS, HubRehearsal
     from lab.demo.names import NamesRehearsal
     from lab.demo.rehearsal import Rehearsal, rehearse
     from lab.demo.standbys import CLUSTERS, StandbysDisaster, StandbysRehearsal
@@ -101,24 +111,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return (_stretch if options.stretch else _observe)(options, console)
     if options.switches < 1:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
-    for own in ("names", "active_active"):
-        others = [each for each in _COURSES if each != own and getattr(options, each)]
-        if getattr(options, own) and (others or options.switches != 1):
-            said = ", ".join(_option(each) for each in _COURSES if each != own)
-            raise LabError(f"{_option(own)} has its own course: leave {said} and --switches out")
-    unplanned = options.unplanned or options.names or options.active_active
-    if options.hang and not unplanned:
-        raise LabError("--hang is only for --unplanned, --names and --active-active")
-    if (options.standbys or options.active_active) and options.sabotage:
-        raise LabError("--sabotage is for two clusters: leave --standbys and --active-active out")
-    _check_folder(options.report)
+    course = next((each for each in (*_ALONE, "standbys") if getattr(options, each)), None)
+    _check_together(options, course)
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
+    unplanned = options.unplanned or course in _ALONE
     if sabotage is not None and sabotage.is_about_a_disaster is not unplanned:
         whether = "only" if sabotage.is_about_a_disaster else "not"
         raise LabError(f"--sabotage {sabotage} is {whether} for --unplanned and --names")
     wishes = DemoOptions(
         yes=options.yes,
-        switches=max(options.switches, CLUSTERS) if options.standbys else options.switches,
+        switches=max(options.switches, CLUSTERS) if course == "standbys" else options.switches,
         sabotage=sabotage,
         unplanned=unplanned,
         hang=options.hang,
@@ -126,18 +128,31 @@ def run(options: argparse.Namespace, console: Console) -> int:
         warm_up_seconds=options.warm_up,
         rates=Rates(payments_per_second=options.payments_per_second),
     )
-    pair, several = (DisasterRehearsal, StandbysDisaster) if options.unplanned else (Rehearsal, StandbysRehearsal)
-    kind = NamesRehearsal if options.names else several if options.standbys else pair
-    kind = MembersRehearsal if options.active_active else kind
-    lab = Lab(
-        options.home,
-        port_base=options.port_base,
-        clusters=CLUSTERS if options.standbys or options.active_active else None,
-        naming="default" if options.names else None,
-        active_active=options.active_active or None,
-        proxied=options.standbys and unplanned and not options.hang,
-    )
+    pair, several = (DisasterRehearsal, StandbysDisaster) if unplanned else (Rehearsal, StandbysRehearsal)
+    split_off = unplanned and not options.hang
+    kinds: dict[str | None, tuple[type[Rehearsal], dict[str, Any]]] = {
+        None: (pair, {}),
+        "standbys": (several, {"clusters": CLUSTERS, "proxied": split_off}),
+        "names": (NamesRehearsal, {"naming": "default"}),
+        "active_active": (MembersRehearsal, {"clusters": CLUSTERS, "block": "active_active"}),
+        "hub": (HubRehearsal, {"clusters": HUB_CLUSTERS, "block": "hub_and_spoke", "proxied": True}),
+    }
+    kind, made = kinds[course]
+    lab = Lab(options.home, port_base=options.port_base, **made)
     return rehearse(kind(lab, wishes, console), report=options.report)
+
+
+def _check_together(options: argparse.Namespace, course: str | None) -> None:
+    """Refuse options that exclude each other."""
+    others = [each for each in _COURSES if each != course and getattr(options, each)]
+    if course in _ALONE and (others or options.switches != 1):
+        said = ", ".join(_option(each) for each in _COURSES if each != course)
+        raise LabError(f"{_option(course)} has its own course: leave {said} and --switches out")
+    if options.hang and not (options.unplanned or course in _ALONE):
+        raise LabError(f"--hang is only for --unplanned, {', '.join(map(_option, _ALONE))}")
+    if options.sabotage and course not in {None, "names"}:
+        raise LabError(f"--sabotage is for two clusters: leave {_option(str(course))} out")
+    _check_folder(options.report)
 
 
 def _option(name: str) -> str:

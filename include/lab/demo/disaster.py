@@ -66,7 +66,7 @@ _STOPPED_SECONDS = 30.0
 class DisasterRehearsal(Rehearsal):
     """Runs the demonstration of a disaster in one lab."""
 
-    dags = (*DAGS, UNPLANNED, HEALTH, FAILBACK, CANARY)
+    dags: tuple[str, ...] = (*DAGS, UNPLANNED, HEALTH, FAILBACK, CANARY)
     _left: LostCluster | None = None
     _earlier: tuple[FormerLogs, ...] = ()
     #: What the target held before late records could arrive.

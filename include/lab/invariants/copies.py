@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import product
 
 from lab.invariants.model import InvariantResult, Logs, RecordId
 
 
-def differing(logs: Mapping[str, Logs], active: str | None = None) -> list[str]:
+def differing(
+    logs: Mapping[str, Logs], active: str | None = None, *, holding: Collection[str] | None = None
+) -> list[str]:
     """Return a sentence for each partition of which a cluster does not hold what its original holds.
 
     :param logs: what each cluster holds, by its name
     :param active: where the originals are; if left out, on the origin of each partition
+    :param holding: the clusters that hold copies; if left out, all
     """
     found = []
     every = sorted({partition for held in logs.values() for partition in held})
-    for cluster, partition in product(sorted(logs), every):
+    for cluster, partition in product(sorted(logs if holding is None else holding), every):
         at, held = active or partition.origin, logs[cluster].get(partition, ())
         theirs, ours = ([each.record for each in log] for log in (held, logs[at].get(partition, ())))
         if theirs != ours or not all(each.intact for each in held):

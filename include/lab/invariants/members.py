@@ -1,8 +1,8 @@
-"""Active-active use: the rules of a pair, for the clients of each member and for the log of each origin.
+"""Several clusters used together: the rules of a pair, for the clients of each member and the log of each origin.
 
 The clients of a member are the applications whose names end with its name. A consumer group runs on each member, and
 its positions there are about what it has seen there. One whose name ends like that moves with these clients, and runs
-on one member at a time.
+on one member at a time. To a hub nobody writes; its clients only read.
 """
 
 from __future__ import annotations
@@ -27,38 +27,45 @@ from lab.invariants.model import (
     LostCluster,
     Observation,
 )
-from lab.invariants.single_writer import check_single_writer, ownership, switches
+from lab.invariants.single_writer import check_single_writer, ownership, switches, window
 
 _Said = TypeVar("_Said", Commit, Delivery)
 
 
 def check_members(
-    observation: Observation, periods: Mapping[str, Sequence[ActivePeriod]], *, left: LostCluster | None
+    observation: Observation,
+    periods: Mapping[str, Sequence[ActivePeriod]],
+    *,
+    left: LostCluster | None,
+    hubs: Collection[str] = (),
 ) -> InvariantReport:
     """Check everything since the applications began; loss and order also of what was there before.
 
     :param periods: by member the clusters on which its clients were meant to be, in their order
     :param left: the member that was lost, if one was, and that is back
+    :param hubs: the members that hold copies of all others, and nobody writes to; by default each member holds them
     """
     since = min(each[0].since for each in periods.values())
     clients = {member: _of_clients(observation, member, periods, left) for member in periods}
     single = [
-        check_single_writer(clients[each], periods[each], left=left if left and left.cluster == each else None)
+        (_check_unwritten if each in hubs else check_single_writer)(
+            clients[each], periods[each], left=left if left and left.cluster == each else None
+        )
         for each in periods
     ]
-    complete = [check_completeness(observation, active=each) for each in periods]
+    complete = [check_completeness(observation, active=each) for each in hubs or periods]
     in_position, skipped = check_group_offsets(there := _each_group_on_each(observation, periods), since=since)
     changes = tuple(
         change
         for member, each in periods.items()
-        for change in switches(replace(clients[member], groups=()), each)  # each group runs on each member all the time
+        for change in switches(replace(clients[member], groups=_only_moving(observation, member, hubs)), each)
     )
     losses = None if left is None else check_losses(observation, active=periods[left.cluster][1].cluster, left=left)
     listed = () if losses is None or left is None else (losses.finding, check_late(observation, left))
     return InvariantReport(
         findings=(
             _worst((*(each for each, _ in single), *_run_on_one(observation, periods))),
-            _worst((*(second for second, _, _ in complete), _check_copies(observation.logs))),
+            _worst((*(second for second, _, _ in complete), _check_copies(observation.logs, hubs or tuple(periods)))),
             in_position,
             *listed,
             _worst(tenth for _, tenth, _ in complete),
@@ -77,14 +84,38 @@ def check_members(
     )
 
 
-def _check_copies(logs: Mapping[str, Logs]) -> InvariantResult:
-    if found := differing(logs):
+def _only_moving(observation: Observation, member: str, hubs: Collection[str]) -> tuple[str, ...]:
+    """Return the groups that begin to work on another hub; where clients write, their writes show when they did.
+
+    Every other group runs on each member all the time.
+    """
+    moving = {each.group for each in observation.deliveries if _member(each.group, [member])}
+    return tuple(sorted(moving)) if member in hubs else ()
+
+
+def _check_unwritten(
+    observation: Observation, periods: Sequence[ActivePeriod], *, left: LostCluster | None
+) -> tuple[InvariantResult, int]:
+    """Say whether a hub took a write, apart from what one took that was lost and came back, and is in the list."""
+    excused = window(observation, left)
+    wrong = [each for each in observation.writes if each not in excused and each.at >= periods[0].since]
+    if wrong:
+        said = f"{len(wrong)} writes were acknowledged by {wrong[0].cluster}, whose clients only read"
+        return InvariantResult("I1", "violated", said, (str(wrong[0].record),)), len(wrong)
+    return InvariantResult("I1", "held", f"nobody's write was acknowledged by {periods[0].cluster}"), 0
+
+
+def _check_copies(logs: Mapping[str, Logs], holding: Collection[str]) -> InvariantResult:
+    if found := differing(logs, holding=holding):
         said = f"{len(found)} copies are not what their originals are"
         return InvariantResult("I2", "violated", said, tuple(found[:3]))
-    count = sum(len(log) for member, held in logs.items() for part, log in held.items() if part.origin != member)
+    copies = ((member, logs[member]) for member in holding)
+    count = sum(len(log) for member, held in copies for part, log in held.items() if part.origin != member)
     if not count:
         return InvariantResult("I2", "unknown", "no member holds a copy: there is nothing to compare")
-    said = f"each member holds what the others took, in its order, each once: {count} records in copies"
+    said = (
+        f"{' and '.join(sorted(holding))} hold what the others took, in its order, each once: {count} records in copies"
+    )
     return InvariantResult("I2", "held", said)
 
 

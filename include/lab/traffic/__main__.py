@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import get_args
 
-from lab.layout import Home
+from lab.layout import Home, Role
 from lab.traffic.app_supervisor import AppSupervisor, Folders
 from lab.traffic.fleet import fleet
 from lab.traffic.rates import Rates
@@ -21,7 +22,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--payments-per-second", type=float, default=usual.payments_per_second)
     parser.add_argument("--slow-per-second", type=float, default=usual.slow_per_second)
     parser.add_argument("--copies", action="store_true")
-    parser.add_argument("--of-member", action="store_true")
+    parser.add_argument("--role", choices=get_args(Role))
     parser.add_argument("--route", type=Path, required=True)
     parser.add_argument("--suffix", default="")
     options = parser.parse_args(arguments)
@@ -29,8 +30,8 @@ def main(arguments: list[str]) -> None:
     rates = Rates(payments_per_second=options.payments_per_second, slow_per_second=options.slow_per_second)
     folders = Folders(route=options.route, clients=home.clients, logs=options.logs, suffix=options.suffix)
     folders.logs.mkdir(parents=True, exist_ok=True)
-    jobs = fleet(rates, copies=options.copies, of_member=options.of_member, suffix=options.suffix)
-    AppSupervisor(jobs, folders, follow=options.of_member).run()
+    jobs = fleet(rates, copies=options.copies, role=options.role, suffix=options.suffix)
+    AppSupervisor(jobs, folders, follow=options.role is not None).run()
 
 
 if __name__ == "__main__":

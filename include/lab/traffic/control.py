@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError
-from lab.layout import NAMING, PROJECT
+from lab.layout import NAMING, PROJECT, Role
 from lab.processes import Command
 from lab.traffic.app_supervisor import GRACE_SECONDS
 from lab.traffic.fleet import AppSpec, fleet
@@ -46,6 +46,7 @@ class Traffic:
     :param directory: where the logs are kept; by default ``traffic`` in the lab's folder
     :param suffix: what their names end with, if they are a second fleet next to the usual one, with the same groups
     :param route: where they find their cluster; by default the route of the lab
+    :param role: what the cluster is whose clients they are, if several are used together
     """
 
     def __init__(
@@ -56,14 +57,15 @@ class Traffic:
         rates: Rates | None = None,
         suffix: str = "",
         route: Path | None = None,
+        role: Role | None = None,
     ) -> None:
         self._lab, self._suffix, self._process, self._route = lab, suffix, NAME + suffix, route or lab.home.route
-        self._rates = rates or Rates()
+        self._rates, self._role = rates or Rates(), role
         self.logs = directory or lab.home.root / "traffic"
 
     @property
     def _fleet(self) -> Mapping[str, AppSpec]:
-        return fleet(self._rates, of_member=self._lab.settings.active_active, suffix=self._suffix)
+        return fleet(self._rates, role=self._role, suffix=self._suffix)
 
     @property
     def log_paths(self) -> tuple[Path, ...]:
@@ -143,7 +145,7 @@ class Traffic:
         argv += ["--slow-per-second", str(self._rates.slow_per_second)]
         argv += [f"--suffix={self._suffix}", "--route", str(self._route)]
         argv += [] if self._lab.settings.naming == NAMING else ["--copies"]
-        argv += ["--of-member"] if self._lab.settings.active_active else []
+        argv += [f"--role={self._role}"] if self._role else []
         environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT / "include"), "PYTHONUNBUFFERED": "1"}
         return Command(
             name=self._process, argv=tuple(argv), environ=environ, folder=self.logs, grace_seconds=2 * GRACE_SECONDS

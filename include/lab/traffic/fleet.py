@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from lab.layout import Role
 from lab.rights import BILLING_APP, ORDERS_APP
 from lab.traffic import billing, payments
 from lab.traffic.application import Application
@@ -15,7 +16,7 @@ from lab.traffic.readers import Commits, Habit, ReadingApp
 from lab.traffic.records import under_any_name
 
 PAYMENTS, BILLING = "payments", "billing"
-#: The groups that run on each of several clusters that take writes, and read everything there.
+#: The groups that run on each of several clusters that are used together, and read everything there.
 UNION = ("orders-head", "orders-slow")
 #: How the group is called, before the name of the cluster with whose clients it moves.
 MOVES = "orders-moves"
@@ -51,12 +52,13 @@ def habits(rates: Rates, called: Callable[[str], str] = str) -> tuple[Habit, ...
     )
 
 
-def fleet(rates: Rates, *, copies: bool = False, of_member: bool = False, suffix: str = "") -> Mapping[str, AppSpec]:
+def fleet(rates: Rates, *, copies: bool = False, role: Role | None = None, suffix: str = "") -> Mapping[str, AppSpec]:
     """Every application by name.
 
     :param copies: whether they read the copies of topics, too, which have other names
-    :param of_member: whether they are the clients of one cluster of several that take writes: then only the groups of
-        :data:`UNION` read, and one that moves with them, and billing settles what is written where it runs
+    :param role: what the cluster is whose clients they are, if several are used together: billing settles what is
+        written where it runs, the groups of :data:`UNION` read, and one that moves with these clients; those of a spoke
+        only write, those of a hub only read
     :param suffix: what their names end with, where there is another fleet
     """
     called = under_any_name if copies else str
@@ -65,17 +67,21 @@ def fleet(rates: Rates, *, copies: bool = False, of_member: bool = False, suffix
         Payments(application, per_second=rates.payments_per_second).run()
 
     def bill(application: Application) -> None:
-        Billing(application, payments.TOPIC if of_member else called(payments.TOPIC)).run()
+        Billing(application, payments.TOPIC if role else called(payments.TOPIC)).run()
 
     def reading(habit: Habit) -> Callable[[Application], None]:
         return lambda application: ReadingApp(application, habit).run()
 
     moving = Habit(f"{MOVES}{suffix}", (called(payments.TOPIC), called(billing.TOPIC)), Commits.ALL)
     usual = habits(rates, called)
-    reads = [*(each for each in usual if each.group in UNION), moving] if of_member else usual
-    jobs = [
+    read_here = [*(each for each in usual if each.group in UNION), moving] if role else usual
+    reads = () if role == "spoke" else read_here
+    writers = (
         AppSpec(PAYMENTS, ORDERS_APP, pay, writes=payments.TOPIC),
         AppSpec(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
+    )
+    jobs = [
+        *(() if role == "hub" else writers),
         *(AppSpec(habit.group.removesuffix(suffix), ORDERS_APP, reading(habit), group=habit.group) for habit in reads),
     ]
     return {job.name: job for job in (replace(each, name=each.name + suffix) for each in jobs)}

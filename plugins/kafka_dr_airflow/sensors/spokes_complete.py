@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from airflow.sdk.bases.sensor import BaseSensorOperator, PokeReturnValue
 
 from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.task_clients import open_clients
-
-if TYPE_CHECKING:
-    from kafka_dr.checks.complete_up_to import SpokeOnHub
 
 
 class SpokesCompleteSensor(BaseSensorOperator):
@@ -35,16 +32,15 @@ class SpokesCompleteSensor(BaseSensorOperator):
 
     def poke(self, context: Any) -> PokeReturnValue:
         """Look once, and log what is waited for."""
-        from kafka_dr.checks.complete_up_to import complete_up_to
+        from kafka_dr.checks.complete_up_to import all_complete, complete_up_to
 
         wanted = _moment(self.up_to)
         with plain_errors(), open_clients() as clients:
             found = complete_up_to(self.block, self.hub, clients, self.topics)
         for each in found:
-            self.log.info("%s", _said(each, self.hub))
-        times = [each.at for each in found if each.at is not None]
-        done = len(times) == len(found) > 0 and min(times) >= wanted
-        return PokeReturnValue(is_done=done, xcom_value=min(times).astimezone(UTC).isoformat() if done else None)
+            self.log.info("%s", each.sentence(self.hub))
+        at = all_complete(found, wanted)
+        return PokeReturnValue(is_done=at is not None, xcom_value=None if at is None else at.isoformat())
 
 
 def _moment(text: str) -> datetime:
@@ -55,9 +51,3 @@ def _moment(text: str) -> datetime:
     if found is None or found.tzinfo is None:
         raise ValueError(f"up_to is {text!r}, expected a time with its zone, such as 2026-11-29T00:00:00+00:00")
     return found
-
-
-def _said(found: SpokeOnHub, hub: str) -> str:
-    if found.at is None:
-        return f"{found.spoke}: not known to be complete on {hub}: {found.why}"
-    return f"{found.spoke}: complete on {hub} up to {found.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -18,6 +18,7 @@ from lab import rights
 from support import outside_view
 from support.auditing import topology_file
 from support.checksum import Auditor
+from support.command_line import called
 from support.members import Members, members_of
 from support.three_clusters import GroupOfThree
 
@@ -120,6 +121,16 @@ def test_a_report_of_others_waits_in_airflow_for_all_spokes(
         monkeypatch.setenv(f"AIRFLOW_CONN_KAFKA_{name}_{role}".upper(), json.dumps(settings))
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
     monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(topology_file(east.protection)))
+
+    def said(*options: str) -> tuple[int, dict[str, str | None]]:
+        answer = called("complete", block, *options, "--json")
+        return answer.code, {row["spoke"]: row["complete_up_to"] for row in answer.json}
+
+    code, on_west = said("west", "--up-to", before.isoformat())
+    assert (code, set(on_west)) == (0, {"east"})
+    assert said("west", "--up-to", datetime.now(UTC).isoformat())[0] == 1, "not yet"
+    assert said("north", "--up-to", before.isoformat()) == (3, {"east": None}), "unknown is never complete"
+    assert called("complete", block, "west", "--up-to", "yesterday").code == 2
 
     def looked(hub: str, up_to: datetime) -> PokeReturnValue:
         sensor = SpokesCompleteSensor(task_id="complete", block=block, hub=hub, up_to=up_to.isoformat())

@@ -1,4 +1,4 @@
-"""A lab of active-active use: each cluster has clients of its own, with a route, a canary topic and rights."""
+"""A lab of clusters used together: each has clients of its own, with a route, a canary topic and rights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def settings(home: Home) -> Settings:
-    made = chosen_settings(home, port_base=None, brokers=None, clusters=3, active_active=True)
+    made = chosen_settings(home, port_base=None, brokers=None, clusters=3, block="active_active")
     topology_file.write(home, made)
     return made
 
@@ -39,10 +39,26 @@ def test_its_topology_declares_the_clients_of_each_member(home: Home, settings: 
         group = groups[clients_of(name)]
         assert group.route.path == str(home.route_of(clients_of(name)))
         assert group.canary_topic in {topic.name for topic in topics_of(settings)}
-        jobs = [fleet(Rates(), of_member=True, suffix=f"-{each}").values() for each in settings.names]
+        jobs = [fleet(Rates(), role="member", suffix=f"-{each}").values() for each in settings.names]
         readers = {job.group for of_one in jobs for job in of_one if job.group}
         assert readers == {*group.readers.consumer_groups, *group.consumer_groups}
         assert group.consumer_groups == (f"{MOVES}-{name}",)
+
+
+def test_a_lab_of_hubs_copies_to_hubs_alone_and_its_clients_write_or_read(home: Home) -> None:
+    made = chosen_settings(home, port_base=None, brokers=None, clusters=4, block="hub_and_spoke")
+    topology_file.write(home, made)
+    environ = {f"KAFKA_DR_LAB_{name.upper()}": f"{name}:9092" for name in NAMES}
+    environ |= {"KAFKA_DR_LAB_HOME": str(home.root), "KAFKA_DR_LAB_VANTAGE": "127.0.0.1:3"}
+    groups = load(topology_file.path(home, made), environ).protection_groups
+    flows = {(name, other) for name in made.names for other in groups[clients_of(name)].clusters if other != name}
+    assert flows == set(made.flows)
+    assert {target for _, target in flows} == set(made.hubs) == made.connect
+    for name in made.names:
+        jobs = fleet(Rates(), role=made.role(name), suffix=f"-{name}").values()
+        assert any(job.writes for job in jobs) is (name not in made.hubs)
+        moves = {job.group for job in jobs} & set(groups[clients_of(name)].consumer_groups)
+        assert moves == ({f"{MOVES}-{name}"} if name in made.hubs else set())
 
 
 def test_the_probe_may_write_to_the_canary_topic_of_each_member(home: Home, settings: Settings) -> None:
@@ -59,4 +75,4 @@ def test_a_lab_keeps_its_pattern(home: Home, settings: Settings) -> None:
     settings.write(home)
     assert chosen_settings(home, port_base=None, brokers=None) == settings
     with pytest.raises(LabError, match="down --delete"):
-        chosen_settings(home, port_base=None, brokers=None, active_active=False)
+        chosen_settings(home, port_base=None, brokers=None, block="hub_and_spoke")

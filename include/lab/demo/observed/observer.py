@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +12,11 @@ import yaml
 
 from lab.clusters import EAST, WEST
 from lab.credentials import write_private
+from lab.demo.asked import asked, written_files
 from lab.demo.observed.others_flow import GROUP_PREFIXES, OBSERVER, OthersFlow
-from lab.errors import LabError
-from lab.layout import PROJECT
 
 FLOW = "east-to-west"
 SECONDS = 600.0
-#: Exit codes of ``observe`` after which there is a report: good, bad, unknown.
-_REPORTED = (0, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +66,9 @@ def observe(files: ObserverFiles, *, page: Path) -> Mapping[str, Any]:
 
     :raises LabError: there is no report
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
-    argv = [sys.executable, "-m", "kafka_dr", "observe", FLOW, "--json", "--report", str(page)]
-    given = ["--topology", str(files.topology), "--connections", str(files.connections)]
-    try:
-        said = subprocess.run(
-            [*argv, *given],
-            env=kept | {"PYTHONPATH": str(PROJECT / "include")},
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise LabError(f"`kafka_dr observe {FLOW}` did not end within {SECONDS:.0f} s") from error
-    if said.returncode not in _REPORTED or not said.stdout:
-        raise LabError(f"`kafka_dr observe {FLOW}` ended with {said.returncode}: {said.stderr.strip()[-2000:]}")
-    report: dict[str, Any] = json.loads(said.stdout)
-    return report
+    environ = written_files(files.topology, files.connections)
+    report, _ = asked("observe", FLOW, "--report", str(page), environ=environ, seconds=SECONDS)
+    return dict(report)
 
 
 def _topology(folder: Path, topics: Sequence[str]) -> dict[str, Any]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +11,8 @@ from typing import Any
 import yaml
 
 from lab.credentials import write_private
+from lab.demo.asked import asked, written_files
 from lab.demo.stretch.placed import DELAY, PREFIX, WELL
-from lab.errors import LabError
-from lab.layout import PROJECT
 from lab.rights import DESCRIBE, DESCRIBE_CONFIGS, READ, WRITE, Resource, Right
 
 OBSERVER, PROBE, WRITER = "stretch-observer", "stretch-probe", "stretch-writer"
@@ -31,7 +27,6 @@ RIGHTS = (
 #: All topics, and those alone that are placed well.
 ALL, WELL_PLACED = "metro", "metro-well-placed"
 SECONDS = 240.0
-_REPORTED = (0, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +58,9 @@ class Product:
 
         :raises LabError: it says nothing
         """
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "KAFKA_DR"))}
-        argv = [sys.executable, "-m", "kafka_dr", "stretch", name, "--json"]
-        given = ["--topology", str(self._topology), "--connections", str(self._connections)]
-        environ = kept | {"PYTHONPATH": str(PROJECT / "include")}
-        try:
-            said = subprocess.run(
-                [*argv, *given], env=environ, capture_output=True, text=True, timeout=SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise LabError(f"`kafka_dr stretch {name}` did not end within {SECONDS:.0f} s") from error
-        if said.returncode not in _REPORTED or not said.stdout:
-            raise LabError(f"`kafka_dr stretch {name}` ended with {said.returncode}: {said.stderr.strip()[-2000:]}")
-        return {**json.loads(said.stdout), "exit_code": said.returncode}
+        environ = written_files(self._topology, self._connections)
+        said, code = asked("stretch", name, environ=environ, seconds=SECONDS)
+        return {**said, "exit_code": code}
 
     @property
     def _topology(self) -> Path:
