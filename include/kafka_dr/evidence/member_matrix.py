@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kafka_dr.evidence.status_colour import StatusColour
@@ -73,17 +73,16 @@ def member_matrices(blocks: Mapping[str, BlockOfMembers], cards: Sequence[GroupC
         MemberMatrix(
             name,
             block.holding,
-            tuple(_row(member, known[group], block.holding) for member, group in block.groups.items()),
+            tuple(_row(member, known[group], block) for member, group in block.groups.items()),
         )
         for name, block in sorted(blocks.items())
         if all(group in known for group in block.groups.values())
     )
 
 
-def _row(member: str, card: GroupCard, holding: Sequence[str]) -> MemberRow:
-    return MemberRow(
-        member, card.anchor, _clients(member, card), tuple(_cell(member, other, card) for other in holding)
-    )
+def _row(member: str, card: GroupCard, block: BlockOfMembers) -> MemberRow:
+    cells = (_cell(member, other, card, is_spoke=member not in block.holding) for other in block.holding)
+    return MemberRow(member, card.anchor, _clients(member, card), tuple(cells))
 
 
 def _clients(member: str, card: GroupCard) -> MemberCell:
@@ -92,8 +91,11 @@ def _clients(member: str, card: GroupCard) -> MemberCell:
     return MemberCell(f"on {card.picture.active}", "good" if card.picture.active == member else "warn")
 
 
-def _cell(member: str, other: str, card: GroupCard) -> MemberCell:
-    """Return what another member holds. Nobody writes on a member whose clients are elsewhere."""
+def _cell(member: str, other: str, card: GroupCard, *, is_spoke: bool) -> MemberCell:
+    """Return what another member holds. Nobody writes on a member whose clients are elsewhere.
+
+    :param is_spoke: whether reports on the other one wait until it is complete
+    """
     if other == member:
         return _ITSELF
     if not card.picture.known:
@@ -102,7 +104,8 @@ def _cell(member: str, other: str, card: GroupCard) -> MemberCell:
         return _NOT_WRITTEN
     for line in card.standbys:
         if line.name == other:
-            return _of_flow(line.lag, line.canary, line.flow)
+            found = _of_flow(line.lag, line.canary, line.flow)
+            return replace(found, said=f"{found.said}, {line.complete}") if is_spoke else found
     if card.standbys or card.picture.standby != other:
         return _UNKNOWN
     return _of_flow(card.picture.lag, card.picture.canary, card.picture.colour)

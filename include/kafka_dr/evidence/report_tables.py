@@ -111,6 +111,7 @@ REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
                 _VERDICT,
                 Column("Found", "counts"),
                 *_COVERAGE,
+                Column("Complete up to", "complete_up_to"),
                 Column("Timestamps", "times"),
             ),
         ),

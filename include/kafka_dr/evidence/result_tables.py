@@ -47,6 +47,7 @@ RESULTS: Mapping[WatchName, tuple[Column, ...]] = {
         _FLOW,
         Column("Data at risk (RPO), by what was compared", "verified_rpo_seconds", "s"),
         Column("Offsets not verified yet", "unverified_offsets"),
+        Column("Complete up to", "complete_up_to"),
         Column("Found", "findings"),
         Column("The audit took", "audit_seconds", "s"),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kafka_dr.durations import age_of
+from kafka_dr.durations import age_of, moment
 from kafka_dr.evidence.flow_picture import COLOURS, canary_in_words, lag_in_words
 from kafka_dr.evidence.readiness_view import answer_in_words
 from kafka_dr.evidence.status_colour import WORST_COLOUR_FIRST, StatusColour
@@ -26,6 +26,7 @@ class StandbyLine:
 
     :param role: what the record says of it
     :param compared: how long ago its copy was compared with the original, and what was found
+    :param complete: up to when it has all that the original had
     :param move: whether a planned failover to it could begin now
     :param why: the first thing that speaks against one
     :param flow: the colour of its flow, lag and canary
@@ -37,6 +38,7 @@ class StandbyLine:
     lag: str
     canary: str
     compared: str
+    complete: str
     move: str
     why: str
     flow: StatusColour
@@ -87,6 +89,7 @@ def _line(known: GroupNow, name: str, role: str, now: datetime) -> StandbyLine:
         lag_in_words(lag.facts if lag else {}),
         canary_in_words(canary.facts if canary else {}),
         _compared(checksum, now),
+        _complete(checksum, now),
         move,
         next((each.detail.removeprefix(f"to {name}: ") for each in planned.open), ""),
         flow,
@@ -115,6 +118,14 @@ def _compared(found: StandbyFinding | None, now: datetime) -> str:
         return "not compared lately"
     said = _COMPARED.get(found.outcome)
     return f"compared {age_of(now - found.at)}: {said}" if said else f"comparison UNKNOWN {age_of(now - found.at)}"
+
+
+def _complete(found: StandbyFinding | None, now: datetime) -> str:
+    try:
+        at = datetime.fromisoformat(str(found.facts["complete_up_to"])) if found else None
+    except (KeyError, ValueError):
+        at = None
+    return "not known to be complete" if at is None else f"complete up to {moment(at, now)}"
 
 
 def _colour(found: StandbyFinding | None) -> StatusColour:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr.json_documents import is_number
 from kafka_dr.metrics.table import PERCENTILES
+from kafka_dr.topology.names import is_canary_topic
 from kafka_dr.watch_results import FLOW
 
 
@@ -38,8 +39,16 @@ def _checksum(report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "verified_rpo_seconds": report.get("verified_rpo_seconds"),
         "unverified_offsets": report.get("verified_rpo_records"),
+        "complete_up_to": _complete_up_to(report),
         "findings": dict(counts) if isinstance(counts, Mapping) else None,
     }
+
+
+def _complete_up_to(report: Mapping[str, Any]) -> str | None:
+    """Return up to when all topics of applications are complete on the target, ISO 8601 in UTC."""
+    topics = [each for each in _rows(report.get("topics")) if not is_canary_topic(str(each.get("topic")))]
+    times = [str(each["complete_up_to"]) for each in topics if each.get("complete_up_to")]
+    return min(times) if len(times) == len(topics) > 0 else None
 
 
 def _lag(report: Mapping[str, Any], replication: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from kafka_dr.topology.names import (
     OWN_TRANSACTIONAL_ID_PREFIXES,
     RENAMED_TOPIC_SUFFIX,
     canary_topic_of,
+    is_canary_topic,
     is_internal_topic,
     reaches,
 )
@@ -114,7 +115,7 @@ def application_topics(cluster: SeenCluster) -> frozenset[str]:
 
     def belongs(name: str) -> bool:
         internal = is_internal_topic(name) or name.startswith(("_", *copies)) or name.endswith(RENAMED_TOPIC_SUFFIX)
-        return not internal and name not in own and not name.endswith(".dr-canary")
+        return not internal and name not in own and not is_canary_topic(name)
 
     return frozenset(filter(belongs, cluster.topics))
 

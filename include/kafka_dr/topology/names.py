@@ -13,6 +13,7 @@ INTERNAL_TOPIC_PREFIXES = ("_kafka_dr.", "__", ".", "mm2")
 INTERNAL_TOPIC_SUFFIX = ".checkpoints.internal"
 #: MirrorMaker renames a topic with this ending even under identity naming, so that it can never be a copy.
 RENAMED_TOPIC_SUFFIX = "heartbeats"
+_CANARY_SUFFIX = ".dr-canary"
 #: Groups and transactional ids that begin so are this project's own.
 OWN_GROUP_PREFIXES = ("__", "dr-")
 OWN_TRANSACTIONAL_ID_PREFIXES = ("kafka-dr-",)
@@ -27,7 +28,12 @@ def is_internal_topic(name: str) -> bool:
 
 def canary_topic_of(group: str) -> str:
     """Return the canary topic of a protection group, by its name."""
-    return f"{group}.dr-canary"
+    return f"{group}{_CANARY_SUFFIX}"
+
+
+def is_canary_topic(name: str) -> bool:
+    """Return whether a topic is the canary topic of some protection group."""
+    return name.endswith(_CANARY_SUFFIX)
 
 
 def covers(name: str, *, literals: Iterable[str], prefixes: Iterable[str]) -> bool:

@@ -183,8 +183,9 @@ def _unusable_endings(document: Document, claims: Iterable[Claim]) -> Iterator[M
 
 def _uncovered_canaries(document: Document) -> Iterator[Mistake]:
     for group in _groups_without_canary(document):
-        seen = f"the group's canary topic '{group}.dr-canary' is not among its topics, so it would not be replicated"
-        yield document.mistake(("protection_groups", group, "topics"), seen, f"add {group}.dr-canary to topics")
+        topic = canary_topic_of(group)
+        seen = f"the group's canary topic '{topic}' is not among its topics, so it would not be replicated"
+        yield document.mistake(("protection_groups", group, "topics"), seen, f"add {topic} to topics")
 
 
 def _without_topics(document: Document) -> Iterator[Mistake]:

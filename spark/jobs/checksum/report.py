@@ -183,6 +183,7 @@ class ChecksumReport:
                     "counts": dict(counts),
                     "times": "lost" if topic in self.restamped else "compared",
                     "coverage": total(p.coverage for p in of_topic).to_json(),
+                    **({"complete_up_to": _stamp(self.complete[topic])} if topic in self.complete else {}),
                     "partitions": [p.to_json(self.at) for p in of_topic],
                 }
             )
@@ -190,7 +191,7 @@ class ChecksumReport:
             "schema_version": SCHEMA_VERSION,
             "flow": self.flow,
             "epoch": self.epoch,
-            "at": self.at.astimezone(UTC).isoformat(),
+            "at": _stamp(self.at),
             "full": self.full,
             "verdict": self.verdict,
             "sentence": self.sentence,
@@ -271,3 +272,7 @@ def counted(differences: Iterable[Difference]) -> dict[str, int]:
 
 def _came_late(found: Difference) -> bool:
     return found.kind is FindingKind.LATE and found.target_offset is not None
+
+
+def _stamp(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.evidence.member_matrix import BlockOfMembers, MemberMatrix
@@ -26,8 +27,13 @@ def block(*members: str, hubs: tuple[str, ...] = ()) -> dict[str, BlockOfMembers
 PAIR, FIVE = block("east", "west"), block("east", "west", "north", "south", "mid")
 
 
-def clients(group: str, active: str, *others: str, failed: str = "") -> WatchedGroup:
-    """Return what is known of one member's clients, whose flow to one of the others may have failed."""
+def clients(
+    group: str, active: str, *others: str, failed: str = "", complete: Mapping[str, datetime] | None = None
+) -> WatchedGroup:
+    """Return what is known of one member's clients, whose flow to one of the others may have failed.
+
+    :param complete: by member up to when it has all
+    """
     roles: dict[str, Any] = dict.fromkeys(others, "copy") if len(others) > 1 else {}
     facts: dict[str, Any] = {"active": active, "standby": " and ".join(others), **({"roles": roles} if roles else {})}
     found: dict[WatchName, Any] = results(health=health(**facts))
@@ -38,6 +44,11 @@ def clients(group: str, active: str, *others: str, failed: str = "") -> WatchedG
             for name in others
         ]
         found[watch] = replace(good, facts={**good.facts, STANDBYS: rows})
+    if complete is not None:
+        checked = kept("orders", "checksum")
+        times = {name: {"complete_up_to": complete[name].isoformat()} if name in complete else {} for name in others}
+        rows = [{**checked.facts, **times[name], "standby": name, "outcome": "ok", "said": ["seen"]} for name in others]
+        found["checksum"] = replace(checked, facts={**checked.facts, STANDBYS: rows})
     return watched_group(group, found, NOW)
 
 
@@ -63,6 +74,18 @@ def test_each_member_of_five_has_one_line_and_a_field_for_each_other_one() -> No
     page = render_status(view)
     assert page.count("<table>") == 1
     assert "what each member holds of the others" in " ".join(visible_words(page))
+
+
+def test_a_field_of_a_spoke_says_up_to_when_the_hub_is_complete() -> None:
+    names = block("east", "west", "north", hubs=("west", "north"))
+    east = clients("shop-east", "east", "west", "north", complete={"west": NOON})
+    others = (clients(f"shop-{name}", name, *({"west", "north"} - {name})) for name in ("west", "north"))
+    _, matrix = shown(names, east, *others)
+    assert [each.said for each in matrix.rows[0].cells] == [
+        f"lag 0.5 s, complete up to {NOON:%H:%M} UTC · 40 s ago",
+        "lag 0.5 s, not known to be complete",
+    ]
+    assert "complete" not in " ".join(cell.said for row in matrix.rows[1:] for cell in row.cells)
 
 
 def test_nobody_writes_on_a_member_whose_clients_are_elsewhere() -> None:
