@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
+from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import Acl, PatternType, TopicPartition
 from kafka_dr.health.health_check import check_health
 from kafka_dr.naming import DefaultNaming
@@ -28,6 +29,8 @@ class MemberProtection(Protection):
 
     union: tuple[str, ...] = ()
     local: tuple[str, ...] = ()
+    #: The members; all clusters of the lab if there is none.
+    members: tuple[str, ...] = ()
     #: The clusters that hold copies of all others; none where each of them does.
     hubs: tuple[str, ...] = ()
 
@@ -55,8 +58,8 @@ class MemberProtection(Protection):
             "flow": base.flow.model_copy(update={"naming": "default"}),
         }
         keys |= {"union": self.union, "local": self.local}
-        keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.hubs or self.lab.settings.names}
-        members = {name: MemberSpec(route=self._route(base.route, name)) for name in self.lab.settings.names}
+        keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.hubs or self._names}
+        members = {name: MemberSpec(route=self._route(base.route, name)) for name in self._names}
         hubs = {name: members.pop(name) for name in self.hubs}
         section = "hub_and_spoke" if hubs else "active_active"
         block: BlockSpec = (
@@ -69,6 +72,10 @@ class MemberProtection(Protection):
             for name, keys, _ in groups_of(section, self.block, dumped)
         }
         return declared.model_copy(update={"protection_groups": groups, section: {self.block: block}})
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.members or self.lab.settings.names
 
     def _route(self, route: RouteSpec, member: str) -> RouteSpec:
         return route.model_copy(update={"path": str(self.folder / "route" / f"{self.block}-{member}.json")})
@@ -90,17 +97,38 @@ class Members(dict[str, NamedGroup]):
     """The groups of the clients of all members, by member."""
 
     @classmethod
-    def adopt(cls, lab: Lab, folder: Path, *, hubs: tuple[str, ...] = ()) -> Members:
+    def adopt(cls, lab: Lab, folder: Path, *, hubs: tuple[str, ...] = (), members: tuple[str, ...] = ()) -> Members:
         block = f"t{uuid4().hex[:8]}"
         made = cls()
-        for member in lab.settings.names:
+        for member in members or lab.settings.names:
             protection = MemberProtection(lab, folder, name=f"{block}-{member}")
-            protection.hubs = hubs
+            protection.hubs, protection.members = hubs, members
             if not made:
                 protection.create()
             made[member] = NamedGroup.adopt_created(protection)
         eventually(made.have_all_copies, seconds=60)
         return made
+
+    def grow(self, member: str) -> None:
+        """Declare one more member, and adopt it: first as a standby of each other one, then with clients of its own."""
+        names = (*self, member)
+        protections = [each.protection for each in self.values() if isinstance(each.protection, MemberProtection)]
+        for each in protections:
+            each.members = names
+        for each in protections:
+            with each.clients() as clients:
+                record = adopt(each.name, clients, "grow")
+            assert record.outcome == "done", record
+        with protections[0].cluster(member, "admin") as admin:
+            missing = {each.group.canary_topic for each in protections} - admin.topics.names()
+            for topic in missing:  # as dr_config_sync creates them
+                tasks = protections[0].group.flow.tasks_max
+                admin.topics.create(topic, partitions=tasks, replication_factor=1, config={})
+        own = MemberProtection(protections[0].lab, protections[0].folder, name=f"{protections[0].block}-{member}")
+        own.members = names
+        self[member] = NamedGroup.adopt_created(own)
+        self.flows()
+        eventually(self.have_all_copies, seconds=60)
 
     def have_all_copies(self) -> bool:
         """Return whether each member has copies of all topics of the others, those of canaries among them."""
@@ -174,12 +202,15 @@ class Members(dict[str, NamedGroup]):
 
 
 @contextmanager
-def members_of(lab: Lab, folder: Path, *, hubs: tuple[str, ...] = ()) -> Iterator[Members]:
+def members_of(
+    lab: Lab, folder: Path, *, hubs: tuple[str, ...] = (), members: tuple[str, ...] = ()
+) -> Iterator[Members]:
     """Yield adopted members, whose flows are gone at the end.
 
     :param hubs: the clusters that hold copies of all others; none where each of them does
+    :param members: all clusters of the lab if left out
     """
-    made = Members.adopt(lab, folder, hubs=hubs)
+    made = Members.adopt(lab, folder, hubs=hubs, members=members)
     try:
         yield made
     finally:

@@ -15,6 +15,7 @@ knows of the new standby and the other one does not:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from kafka_dr.adoption.adoptable import adoptable, first_flow, seeded
@@ -24,7 +25,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import lacking as lacking_denies
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, Register, RegisterState
-from kafka_dr.register.flow_seed import FlowSeed, fact_of_further
+from kafka_dr.register.flow_seed import FlowSeed, fact_of_from_standby, fact_of_further
 from kafka_dr.register.membership import joined
 from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
@@ -53,11 +54,6 @@ def add(
     :raises Refused: the group is not stable, or another run changes it meanwhile
     """
     standby = lacking[0]
-    if context.declared.renames_copies:
-        raise Refused(
-            f"{standby} cannot be added to {standing.group} while it is adopted, because copies have other names than "
-            "their originals: release the group with dr_un_adopt, and adopt it with all clusters"
-        )
     state = joined(standing, standby)
     attempt.checks += (*adoptable(context, standing, added=standby), _registers_hold(context, standing))
     if forbidden := shortfall(attempt.checks, failed="refused"):
@@ -96,20 +92,39 @@ def _act(
     context: GroupContext, standing: RegisterState, state: RegisterState, standby: str, *, run: str
 ) -> Mapping[str, Any]:
     guard = context.guard_by(standing.active, Unchanged(standing))
+    apart = {name: plan.apart(context.group, name) for name in (standing.active, *standing.standbys, standby)}
+    for name, denies in apart.items():
+        context.acl_changes(name, guard).add(denies)
     added = context.acl_changes(standby, guard).add(*plan.standby_in_order(context.group.on(standby)))
     refused = context.shut(standby, plan.standby(context.group.on(standby)))
     if not refused.passes:
         raise Refused(f"{standby} is not proven to refuse writes, and the record is unchanged: {refused.detail}")
     # Only after the fence the answer stays true.
-    first = first_flow(context, Flow(context.group.name, standing.active, standby))
-    if first.problem:
-        raise Refused(f"the record is unchanged, and {standby} is fenced: {first.problem}")
-    seed = FlowSeed(state.epoch, state.active, standby, on_source={}, mode=first.mode).to_json()
+    seeds = {fact: _seed(context, state, flow) for fact, flow in _flows(context, standing, standby).items()}
     guard.require()
-    for name in (standing.active, *standing.standbys, standby):
-        context.clients.register(name).write_fact(state.group, run, fact_of_further(standby), seed)
+    for name, (fact, seed) in product(apart, seeds.items()):
+        context.clients.register(name).write_fact(state.group, run, fact, seed)
     set_in_order(context.clients.register, standing, state)
-    return {"epoch": state.epoch, "denies_added": len(added), "seed": dict(seed)}
+    return {"epoch": state.epoch, "denies_added": len(added), "seed": dict(seeds[fact_of_further(standby)])}
+
+
+def _flows(context: GroupContext, standing: RegisterState, standby: str) -> dict[str, Flow]:
+    """Return the flows to a new standby and from it, by the names of the facts of their seeds.
+
+    Only where copies have names of their own there are others than that from the active cluster.
+    """
+    first = context.flow_between(standing.active, standby)
+    others = [name for name in (standing.active, *standing.standbys) if context.declared.renames_copies]
+    ends = [(standby, name) for name in others] + [(name, standby) for name in others if name != standing.active]
+    further = {fact_of_from_standby(each.source, each.target): each for each in context.own_flows(ends)}
+    return {fact_of_further(standby): first, **further}
+
+
+def _seed(context: GroupContext, state: RegisterState, flow: Flow) -> Mapping[str, Any]:
+    first = first_flow(context, flow)
+    if first.problem:
+        raise Refused(f"the record is unchanged, and {flow.target} is fenced: {first.problem}")
+    return FlowSeed(state.epoch, flow.source, flow.target, on_source={}, mode=first.mode).to_json()
 
 
 def set_in_order(register: Callable[[str], Register], standing: RegisterState, state: RegisterState) -> None:
