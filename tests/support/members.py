@@ -19,6 +19,7 @@ from lab import rights
 from lab.api import Lab
 from support.named_group import NamedGroup
 from support.protection import Protection
+from support.three_clusters import GroupOfThree
 from support.waiting import eventually
 
 _APPLICATION_PREFIXES = {"orders.": ("{}.", "{}-"), "orders-": ("{}-",), "billing-": ("{}-",)}
@@ -130,6 +131,20 @@ class Members(dict[str, NamedGroup]):
         self.flows()
         eventually(self.have_all_copies, seconds=60)
 
+    def shrink(self, member: str) -> None:
+        """Let a member leave whose clients are gone and released: each other one gives its copies up."""
+        del self[member]
+        for group in self.values():
+            GroupOfThree(group.protection).leave(member)
+        for group in self.values():
+            assert isinstance(group.protection, MemberProtection)
+            group.protection.members = tuple(self)
+
+    @property
+    def block(self) -> str:
+        """The name of the block."""
+        return next(iter(self.values())).name.rpartition("-")[0]
+
     def have_all_copies(self) -> bool:
         """Return whether each member has copies of all topics of the others, those of canaries among them."""
         for cluster, group in self.items():
@@ -183,8 +198,7 @@ class Members(dict[str, NamedGroup]):
 
     def denies(self, cluster: str) -> frozenset[Acl]:
         """Return the DENYs about the names of the block there, those of copies among them."""
-        group = self[cluster]
-        block = group.name.rpartition("-")[0]
+        group, block = self[cluster], self.block
         with group.protection.cluster(cluster, "admin") as admin:
             return frozenset(acl for acl in admin.acls.list() if acl.permission == "DENY" and block in acl.name)
 

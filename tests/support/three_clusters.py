@@ -126,7 +126,7 @@ class GroupOfThree:
 
         :param off: names the cluster as known to be off
         """
-        run = f"run-{next(_RUNS)}"
+        run = f"leaving-{next(_RUNS)}"
         return RunRequest(self.name, run, target=cluster, leaves=True, override=off, reason="a test", verb="un_adopt")
 
     def leave(self, cluster: str, *, off: str = "") -> dict[StepName, StepRecord]:

@@ -1,4 +1,4 @@
-"""A block gets one more member while clients write: each record is once in each log, and the new one can take over."""
+"""A block gets one more member while clients write, and loses it again: each record is once in each log."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.request import StepName
-from support.members import members_of
+from support.members import Members, members_of
 from support.steady_writer import writing
+from support.three_clusters import GroupOfThree
 
 if TYPE_CHECKING:
     from lab.api import Lab
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(900)]
 
 
-def test_a_member_is_added_while_clients_write_and_can_take_over(three: Lab, tmp_path: Path) -> None:
+def healthy(members: Members) -> None:
+    for group in members.values():
+        with group.protection.clients() as clients:
+            found = check_health(group.name, clients)
+        assert found.outcome == "ok", found
+
+
+def test_a_member_is_added_while_clients_write_can_take_over_and_leaves(three: Lab, tmp_path: Path) -> None:
     with members_of(three, tmp_path, members=("east", "west")) as members:
         east = members["east"]
         for name, group in members.items():
@@ -40,7 +48,14 @@ def test_a_member_is_added_while_clients_write_and_can_take_over(three: Lab, tmp
         assert not members.refused("north")
         back = east.move(east.request_to("east"))
         assert back[StepName.REPORT].good
-        for group in members.values():
-            with group.protection.clients() as clients:
-                found = check_health(group.name, clients)
-            assert found.outcome == "ok", found
+        healthy(members)
+
+        GroupOfThree(members["north"].protection).release()
+        members["north"].protection.delete_flows()
+        with writing(east.protection) as writer:
+            members.shrink("north")
+        members.wait_copied()
+        healthy(members)
+        with east.protection.cluster("north", "admin") as admin:
+            assert not [acl for acl in admin.acls.list() if acl.permission == "DENY" and members.block in acl.name]
+        assert east.move(east.request_to("west"))[StepName.REPORT].good

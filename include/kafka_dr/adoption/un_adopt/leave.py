@@ -49,7 +49,7 @@ def checks(context: ReleaseContext) -> Iterator[Check]:
     """Ask what has to hold before a standby leaves."""
     run, leaving = context.run, context.leaving
     state = run.record()
-    why = why_it_stays(state, leaving) or _why_named(state)
+    why = why_it_stays(state, leaving)
     yield Check.that("standby_can_leave", not why, why or f"{' and '.join(state.roles.without(leaving).copies)} stay")
     if why:
         return
@@ -59,12 +59,6 @@ def checks(context: ReleaseContext) -> Iterator[Check]:
     lacks = _lacks_most(state, held, leaving)
     yield Check.that("most_registers_agree", not lacks, lacks or registers_said(state, leaving))
     yield _answers_or_is_off(context, held)
-
-
-def _why_named(state: RegisterState) -> str:
-    """Return why no single standby leaves a group whose copies have names of their own; empty of others."""
-    said = "copies have other names than their originals, so no single standby leaves: release the whole group"
-    return said if state.copies_named else ""
 
 
 def registers_said(state: RegisterState, leaving: str) -> str:
@@ -181,27 +175,24 @@ def _most_hold(run: Run, state: RegisterState | None, leaving: str) -> Check:
 
 def stop(run: Run) -> Mapping[str, Any]:
     """Stop what copies to the standby, and end its transactions there."""
-    context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
-    if context.is_off:
-        return {"flow": "not asked"}
-    seconds = run.group.timing.step_deadline_seconds
-    for flow in _into(run, context.leaving):
+    guard, seconds = run.guard(Phase.RELEASING), run.group.timing.step_deadline_seconds
+    flows = _flows(run)
+    for flow in flows:
         replicator = run.clients.replicator(flow)
         if not replicator.status().at_rest:
             guard.require()
             replicator.stop()
             replicator.wait_stopped(seconds)
         guard.require()
-        run.operator(context.leaving).transactions.take_over(replicator.transactional_ids())
-    return {"flow": "stopped"}
+        run.operator(flow.target).transactions.take_over(replicator.transactional_ids())
+    return {"flow": "stopped" if flows else "not asked"}
 
 
 def stopped(run: Run) -> Sequence[Check]:
     """Nothing copies to the standby."""
-    context = ReleaseContext(run)
-    if context.is_off:
-        return (Check("flow_is_stopped", "excused", f"{context.leaving} is known to be off"),)
-    states = {flow.name: run.clients.replicator(flow).status() for flow in _into(run, context.leaving)}
+    states = {flow.name: run.clients.replicator(flow).status() for flow in _flows(run)}
+    if not states:
+        return (Check("flow_is_stopped", "excused", f"{ReleaseContext(run).leaving} is known to be off"),)
     rests = all(status.at_rest for status in states.values())
     return (Check.that("flow_is_stopped", rests, "; ".join(f"{name} is {each}" for name, each in states.items())),)
 
@@ -214,13 +205,12 @@ def remove(run: Run) -> Mapping[str, Any]:
     context, guard = ReleaseContext(run), run.guard(Phase.RELEASING)
     if context.ends_as("handed_back") != "handed_back":
         raise Refused(f"that {context.leaving} leaves {run.group.name} was abandoned: nothing is removed")
-    if context.is_off:
-        return {"flow": "not asked"}
-    for flow in _into(run, context.leaving):
+    flows = _flows(run)
+    for flow in flows:
         if run.clients.replicator(flow).status().state != "absent":
             guard.require()
             run.clients.replicator(flow).remove()
-    return {"flow": "removed"}
+    return {"flow": "removed" if flows else "not asked"}
 
 
 def settle(run: Run) -> Mapping[str, Any]:
@@ -247,7 +237,7 @@ def settled(run: Run) -> Sequence[Check]:
     if context.is_off or state is None:
         return (found,)
     group = run.group.on(leaving)
-    ours = plan.standby(group) | plan.flow_fence(group)
+    ours = plan.standby(group) | plan.flow_fence(group) | plan.apart(run.group, leaving)
     still = wait_until(
         lambda: ours & run.rules_in_force(leaving), lambda rules: not rules, clock=run.clock, seconds=PROOF_SECONDS
     )
@@ -257,8 +247,18 @@ def settled(run: Run) -> Sequence[Check]:
     return (found, Check.that("denies_lifted", not still, said))
 
 
-def _into(run: Run, leaving: str) -> Collection[Flow]:
-    return [flow for flow in flows_of(run.record(), leaving) if flow.target == leaving]
+def _flows(run: Run) -> Collection[Flow]:
+    """Return the flows to the standby, and those from it where copies have names of their own.
+
+    Of one that is off only the latter can be asked: a flow runs where it leads to.
+    """
+    context, state = ReleaseContext(run), run.record()
+    leaving = context.leaving
+    found = [flow for flow in flows_of(state, leaving) if flow.target == leaving]
+    if run.declared.renames_copies:
+        others = [name for name in state.roles.clusters if name != leaving]
+        found = run.own_flows([*((name, leaving) for name in others), *((leaving, name) for name in others)])
+    return [flow for flow in found if flow.target != leaving or not context.is_off]
 
 
 def _asks_nothing_or(said: str) -> Callable[[ReleaseContext], Sequence[str]]:
