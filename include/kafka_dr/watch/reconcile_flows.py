@@ -109,7 +109,9 @@ def _made_right(context: GroupContext, state: RegisterState, standby: str) -> Wa
             return WatchResult(group, "ok", (f"{wanted_flow.name} belongs to {wanted_flow.group}",))
         wanted_flow = flows[0]
     pending = is_pending(state, standby)
-    history = {} if pending else context.clients.register(state.active).history(group)
+    history = (
+        {} if pending and not context.declared.renames_copies else context.clients.register(state.active).history(group)
+    )
     seed = seed_pending(context, state, standby) if pending else _seed_of(history, state, standby, wanted_flow)
     require_nothing_fetched(context, state, standby, seed)
     observed = [_observe(context, flow, state) for flow in flows]
