@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
 
 from lab.ports import first_free_base
 
 #: How many ports a lab and what a test starts with it may use.
 SPAN = 800
+#: The locks of what this process has chosen.
+_HELD: list[IO[str]] = []
 
 
 def worker() -> int:
@@ -28,4 +34,24 @@ def port_base(candidates: Iterable[int], *, setting: str = "") -> int:
     # Other workers look at the same ports at the same moment, so each prefers other ones.
     tried = list(candidates)
     first = worker() % len(tried)
-    return first_free_base(tried[first:] + tried[:first], SPAN)
+    return next(base for base in _free(tried[first:] + tried[:first]) if _is_ours(base))
+
+
+def _free(bases: Sequence[int]) -> Iterator[int]:
+    left = list(bases)
+    while True:
+        found = first_free_base(left, SPAN)
+        left.remove(found)
+        yield found
+
+
+def _is_ours(base: int) -> bool:
+    """Return whether no other run of tests has chosen the same, which may start its servers later."""
+    lock = Path(Path(tempfile.gettempdir()) / f"kafka-dr-ports-{base}").open("w")  # noqa: SIM115 - held until the process ends
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return False
+    _HELD.append(lock)
+    return True

@@ -55,6 +55,7 @@ def act(run: Run) -> Mapping[str, Any]:
     changes.add(plan.write_fence(source), plan.probe_fence(source), *early)
     if run.look_for_topics(run.source):
         # A topic that a pattern matches was created meanwhile. One that comes later ends the run in open_target.
+        source = run.group.on(run.source)
         changes.add(plan.write_fence(source), plan.probe_fence(source))
     fenced_at = run.clock.now()
 
