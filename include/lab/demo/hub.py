@@ -10,24 +10,32 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from rich.console import Console
+
 from lab import airflow_home
+from lab.api import Lab
 from lab.clusters import PROTECTION_GROUP, clients_of
 from lab.demo.active_active import MembersRehearsal
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.asked import asked, written_files
 from lab.demo.disaster import CANARY
 from lab.demo.failover_run import FailoverRun
+from lab.demo.options import DemoOptions
 from lab.errors import LabError
 
 HUB_CLUSTERS = 4
 AUDIT, REPORT = "dr_checksum_audit", "report_of_the_day"
-_ASK_SECONDS, _AUDIT_SECONDS, _REPORT_SECONDS = 60.0, 400.0, 120.0
+_ASK_SECONDS, _AUDIT_SECONDS, _REPORT_SECONDS = 60.0, 600.0, 120.0
 
 
 class HubRehearsal(MembersRehearsal):
     """Runs the demonstration of hub and spoke in one lab."""
 
     dags: tuple[str, ...] = (*MembersRehearsal.dags, AUDIT, REPORT)
+
+    def __init__(self, lab: Lab, wishes: DemoOptions, console: Console) -> None:
+        super().__init__(lab, wishes, console)
+        lab.spark_niceness = 0  # somebody waits for these audits
 
     def _fail_over(
         self, operator: AirflowApi, approvers: Sequence[AirflowApi]

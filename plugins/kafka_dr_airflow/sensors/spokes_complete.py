@@ -20,11 +20,11 @@ class SpokesCompleteSensor(BaseSensorOperator):
 
     :param block: a block of ``hub_and_spoke`` in the topology
     :param hub: the cluster on which the report reads
-    :param up_to: ISO 8601 with a zone; a template, such as ``{{ data_interval_end }}``
+    :param up_to: ISO 8601 with a zone, such as ``{{ data_interval_end }}``: each of these is a template
     :param topics: as the spokes call them; all topics of the block if left out
     """
 
-    template_fields: Sequence[str] = ("up_to",)
+    template_fields: Sequence[str] = ("block", "hub", "up_to", "topics")
 
     def __init__(self, *, block: str, hub: str, up_to: str, topics: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**{"mode": "reschedule", "poke_interval": 60.0, **kwargs})
