@@ -98,9 +98,7 @@ def meetings(records: DataFrame, arrivals: DataFrame, *, sites: int) -> DataFram
     whole = f.struct(*_OF_RECORD)
     # Rows of its own origin never are the neighbour, so the current row needs not be left out.
     last = [f.last(f.when(f.col("origin") == n, whole), ignorenulls=True).over(so_far) for n in range(sites)]
-    others = f.filter(
-        f.array(*last), lambda each: each.isNotNull() & (each["origin"] != f.col("origin"))
-    )
+    others = f.filter(f.array(*last), lambda each: each.isNotNull() & (each["origin"] != f.col("origin")))
     with_last = placed.select("topic", "key_id", "key", whole.alias("later"), "origin", others.alias("others"))
     pairs = with_last.select("topic", "key_id", "key", f.explode("others").alias("earlier"), "later")
     return pairs.where(f.col("earlier.fresh") | f.col("later.fresh"))
@@ -125,7 +123,10 @@ def judged(pairs: DataFrame, *, skew_ms: int) -> DataFrame:
     deletes = f.col("earlier.value").isNull() != f.col("later.value").isNull()
     return pairs.select(
         "*",
-        f.when(unseen & ~was_seen, "certain").when(was_seen & ~unseen, "ordered").otherwise("possible").alias("certainty"),
+        f.when(unseen & ~was_seen, "certain")
+        .when(was_seen & ~unseen, "ordered")
+        .otherwise("possible")
+        .alias("certainty"),
         f.when(deletes, "delete_write").otherwise("write_write").alias("kind"),
         f.col("earlier.value").eqNullSafe(f.col("later.value")).alias("equal"),
         margin.alias("margin_ms"),

@@ -1,4 +1,4 @@
-"""What a conflict is. Pure: the Spark job says the same in SQL, and judges what it shows once more with these rules.
+"""What a conflict is. Pure: the Spark job says the same in SQL, and its self-test compares the two in each audit.
 
 **Order.** The records of one key, of all origins, are ordered by time, then by the declared order of their origins,
 then by partition and offset.
