@@ -97,8 +97,7 @@ def _reports(root: Any, copied: CopiedTopics, since: datetime | None) -> Iterato
         except (FileNotFoundError, ValueError):
             # An audit that died leaves none, or half of one.
             continue
-        # Where something differs, a copy may be there that was not recognised.
-        if isinstance(report, dict) and report.get("bounded") is False and report.get("verdict") == "equal":
+        if isinstance(report, dict) and report.get("bounded") is False and report.get("verdict") != "unknown":
             yield report
 
 
@@ -113,7 +112,8 @@ def _add(found: SeenArrivals, report: Mapping[str, Any], copied: CopiedTopics) -
         for each in topic["partitions"]:
             partition = TopicPartition(topic["topic"], each["partition"])
             found.pairs.setdefault(partition, []).extend(OffsetPair(*pair) for pair in each["pairs"])
-            if each["verdict"] == "equal" and "target" not in each["held_back"]:
+            # Where anything but lateness was found, a copy may be there that was not recognised.
+            if set(each["counts"]) <= {"late"} and "target" not in each["held_back"]:
                 copied_to = each["copied"]["source_offset"]
                 found.absent.setdefault(partition, []).append(OffsetMark(copied_to, begun_ms))
                 # All copies before are among what was read: its last offset is as good as that of the last copy.
