@@ -31,6 +31,7 @@ CATALOGUE = {
     "dr_canary": "* * * * *",
     "dr_checksum_audit": "3-59/15 * * * *",
     "dr_config_sync": "4-59/10 * * * *",
+    "dr_conflict_audit": None,
     "dr_drill": None,
     "dr_failback": None,
     "dr_flows": "1-59/5 * * * *",

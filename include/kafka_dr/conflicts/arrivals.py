@@ -1,7 +1,7 @@
 """What is known of when the records of one log reached another site, and when they were read there. Pure.
 
 Nothing stamps the arrival of a record. But audits have seen, at times, from which record on the copy had nothing; and
-groups have committed, at times, past copies. What lies between two such moments is not known.
+groups have committed, at times, past copies. What happened between two such moments is not known.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class CommittedCopy:
 
     :param topic: of the origin
     :param copy_id: the id of the topic that is the copy
-    :param seen: next to read of the copy, and when that was seen, milliseconds since the epoch; the oldest first
+    :param seen: when somebody looked, milliseconds since the epoch, and what was next to read of the copy; both rise
     """
 
     origin: str
@@ -51,10 +51,10 @@ class CommittedCopy:
     seen: tuple[tuple[int, int], ...]
 
     def with_newer(self, newer: CommittedCopy) -> CommittedCopy:
-        """Return the same with what was seen since; only what has moved on is worth a line."""
-        if self.copy_id != newer.copy_id or newer.seen[0][0] < self.seen[-1][0]:
+        """Return the same with what was seen since. Who begins again has read all the same what was committed once."""
+        if self.copy_id != newer.copy_id:
             return newer
-        moved = [each for each in newer.seen if each[0] > self.seen[-1][0]]
+        moved = [each for each in newer.seen if each[1] > self.seen[-1][1]]
         return CommittedCopy(
             self.origin, self.site, self.topic, self.partition, self.copy_id, (*self.seen, *moved)[-_MOST_TIMES:]
         )

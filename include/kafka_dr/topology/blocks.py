@@ -73,6 +73,11 @@ class ActiveActiveSpec(BlockSpec):
         default=None, description="how conflicts between members are audited; left out, they are not"
     )
 
+    @property
+    def watches(self) -> tuple[Literal["conflicts"], ...]:
+        """What looks at this block as a whole on a schedule."""
+        return () if self.conflicts is None else ("conflicts",)
+
     def readers_on(self, member: str) -> tuple[str, ...]:
         """Return the consumer groups that read copies on a member, as far as they are declared."""
         return (*self.union, *(group for group, whose in self.moves.items() if whose == member))
