@@ -202,7 +202,8 @@ class _Made:
         a, b = self.pair()
         at = self.minute("apart") + 1_000
         many = [self.write(key, a, at + 10 * n) for n in range(self.chance.randrange(2, 30))]
-        other = self.write(key, b, many[-1].time_ms + self.chance.choice((1, SKEW, 900)))
+        elsewhere = (key[-1] + 1) % self.partitions if self.chance.random() < 0.3 else None
+        other = self.write(key, b, many[-1].time_ms + self.chance.choice((1, SKEW, 900)), partition=elsewhere)
         after = [self.write(key, a, other.time_ms + self.chance.randrange(1, SKEW) + 5 * n) for n in range(2)]
         self.meet(many[-1], other, "certain")
         for each in after:
@@ -210,7 +211,11 @@ class _Made:
 
     def all_at_once(self, key: bytes) -> None:
         at = self.minute("apart") + self.chance.randrange(30_000)
-        written = [self.write(key, n, at + self.chance.choice((0, n, 7 * n))) for n in range(self.sites)]
+        # Of some keys each site has another partition.
+        own: list[int | None] = [*range(self.sites)] if self.chance.random() < 0.3 else [None] * self.sites
+        written = [
+            self.write(key, n, at + self.chance.choice((0, n, 7 * n)), partition=own[n]) for n in range(self.sites)
+        ]
         for n, one in enumerate(written):
             for other in written[n + 1 :]:
                 self.meet(one, other, "certain")

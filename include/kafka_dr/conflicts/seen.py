@@ -21,7 +21,7 @@ _SLACK_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedTopics:
+class CopiedOrigin:
     """The flow from an origin to another site.
 
     :param group: the protection group of its flow
@@ -64,7 +64,7 @@ class SeenArrivals:
         return ArrivalMarks(tuple(self.absent.get(partition, ())), read)
 
 
-def seen_arrivals(root: Any, copied: CopiedTopics, *, since: datetime | None) -> SeenArrivals:
+def seen_arrivals(root: Any, copied: CopiedOrigin, *, since: datetime | None) -> SeenArrivals:
     """Read what is kept of a flow.
 
     :param root: the evidence root
@@ -82,7 +82,7 @@ def seen_arrivals(root: Any, copied: CopiedTopics, *, since: datetime | None) ->
     return found
 
 
-def _reports(root: Any, copied: CopiedTopics, since: datetime | None) -> Iterator[Mapping[str, Any]]:
+def _reports(root: Any, copied: CopiedOrigin, since: datetime | None) -> Iterator[Mapping[str, Any]]:
     folder = root.joinpath("audits", copied.group, "checksum", copied.direction)
     try:
         names = sorted(path.name for path in folder.iterdir() if is_report_folder(path.name))
@@ -101,7 +101,7 @@ def _reports(root: Any, copied: CopiedTopics, since: datetime | None) -> Iterato
             yield report
 
 
-def _add(found: SeenArrivals, report: Mapping[str, Any], copied: CopiedTopics) -> None:
+def _add(found: SeenArrivals, report: Mapping[str, Any], copied: CopiedOrigin) -> None:
     # The copy's ends were read after the audit had begun, and before this time.
     at_ms = int(datetime.fromisoformat(report["at"]).timestamp() * 1000)
     begun_ms = at_ms - int(report["seconds"]["resolve"] * 1000) - _SLACK_MS

@@ -9,7 +9,7 @@ from datetime import datetime
 from kafka_dr.audit.compaction import compacted_topics
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.conflicts.seen import CopiedTopics
+from kafka_dr.conflicts.seen import CopiedOrigin
 from kafka_dr.conflicts.state import CommittedCopy
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.parallel import ask_all
@@ -81,14 +81,14 @@ class AskedMembers:
     committed: tuple[CommittedCopy, ...]
     cautions: tuple[str, ...]
 
-    def copied(self, block: MemberBlock, origin: str, site: str) -> CopiedTopics:
+    def copied(self, block: MemberBlock, origin: str, site: str) -> CopiedOrigin:
         """Return what is copied from one member to another."""
         here, there, flow = self.logs[origin], self.logs[site], block.flow(origin, site)
         ids = {
             topic: (here.topic_ids[topic], there.topic_ids.get(flow.copy_of(topic) or "", ""))
             for topic in sorted({p.topic for p in here.held})
         }
-        return CopiedTopics(block.groups[origin], origin, site, (here.cluster_id, there.cluster_id), ids)
+        return CopiedOrigin(block.groups[origin], origin, site, (here.cluster_id, there.cluster_id), ids)
 
     def of_topics(self, topics: Collection[str]) -> AskedMembers:
         """Return the same of some topics.

@@ -18,7 +18,7 @@ def report(*counts: ConflictCount, **hidden: int) -> ConflictReport:
 
 
 def met(number: int, **changed: Any) -> ConflictCount:
-    same = {"kind": "write_write", "certainty": "certain", "equal": False, "within_skew": False}
+    same: dict[str, Any] = {"kind": "write_write", "certainty": "certain", "equal": False, "within_skew": False}
     return ConflictCount("baskets", "east", "west", **(same | changed), count=number)
 
 

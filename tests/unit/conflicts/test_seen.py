@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kafka_dr.conflicts.arrivals import ArrivalMarks, OffsetMark
-from kafka_dr.conflicts.seen import CopiedTopics, seen_arrivals
+from kafka_dr.conflicts.seen import CopiedOrigin, seen_arrivals
 from kafka_dr.conflicts.state import CommittedCopy
 from kafka_dr.positions import TopicPartition
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)
 AT_MS = int(AT.timestamp() * 1000)
-COPIED = CopiedTopics("shop-east", "east", "west", ("id-east", "id-west"), {"baskets": ("t1", "t2")})
+COPIED = CopiedOrigin("shop-east", "east", "west", ("id-east", "id-west"), {"baskets": ("t1", "t2")})
 PARTITION = TopicPartition("baskets", 0)
 
 
