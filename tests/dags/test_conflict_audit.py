@@ -4,51 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from airflow.models.connection import Connection
 from airflow.sdk.api.datamodels._generated import DagRunType
 
-from kafka_dr.conflicts.report import ConflictCount, ConflictReport, OriginRead
 from kafka_dr.watch_results import CONFLICTS, WatchResultStore
 from kafka_dr_airflow.operators.conflicts import ConflictAuditOperator
+from support.conflict_block import conflict_report, declared_block
 from support.spark_stand_in import PASSWORD, stand_in
-
-_ROUTE = {"kind": "file", "path": "/srv/route/%s.json"}
-
-
-def report(certainty: str = "", *, expired: int = 0) -> dict[str, Any]:
-    counts = (
-        [ConflictCount("baskets", "east", "west", "write_write", certainty, False, True, 3)]  # type: ignore[arg-type]
-        if certainty
-        else []
-    )
-    read = OriginRead("east", "baskets", 0, 0, 9, 9, expired)
-    at = datetime(2026, 11, 29, tzinfo=UTC)
-    made = ConflictReport("shop", at, False, ("east", "west"), 500, "hashed", tuple(counts), (read,), table="t")
-    return made.to_json()
 
 
 @pytest.fixture
 def declared(tmp_path: Path, lab_environ: dict[str, str]) -> Path:
     """Return the lab's topology with a block whose conflicts are audited."""
-    topology = yaml.safe_load(Path(lab_environ["KAFKA_DR_TOPOLOGY"]).read_text())
-    group = topology.pop("protection_groups")["orders"]
-    keys = ("flow", "principals", "operator_principal", "probe_principal", "audit_principal", "replicator_principal")
-    block = {key: group[key] for key in (*keys, "approvers", "objectives", "timing") if key in group}
-    block["flow"] = {**block.get("flow", {}), "naming": "default"}
-    members = {name: {"route": {**_ROUTE, "path": _ROUTE["path"] % name}} for name in ("east", "west")}
-    topology["active_active"] = {
-        "shop": {**block, "members": members, "topics": ["baskets"], "conflicts": {"skew_ms": 500}}
-    }
-    path = tmp_path / "topology.yaml"
-    path.write_text(yaml.safe_dump(topology))
-    return path
+    return declared_block(Path(lab_environ["KAFKA_DR_TOPOLOGY"]), tmp_path)
 
 
 @pytest.fixture
@@ -92,25 +65,25 @@ def test_the_dag_loads_and_looks_by_itself_where_a_block_asks_for_it(
 def test_spark_is_asked_for_one_block_without_a_secret_among_the_arguments(
     audit: Callable[..., Any], tmp_path: Path
 ) -> None:
-    assert audit(0, report(), full=True)["verdict"] == "ok"
+    assert audit(0, conflict_report(), full=True)["verdict"] == "ok"
     seen = json.loads((tmp_path / "seen.json").read_text())
     asked = seen["argv"][seen["argv"].index("--topology") :]
     assert asked[2:4] == ["--block", "shop"]
     assert asked[6:] == ["--full"]
     assert PASSWORD not in json.dumps(seen["argv"])
     assert set(json.loads(seen["content"])) == {"kafka_east_audit", "kafka_west_audit", "kafka_dr_encryption"}
-    audit(0, report(), topic="baskets")
+    audit(0, conflict_report(), topic="baskets")
     assert json.loads((tmp_path / "seen.json").read_text())["argv"][-2:] == ["--topics", "baskets"]
 
 
 @pytest.mark.parametrize(
     ("code", "found", "says", "outcome"),
     [
-        (0, report(), "", "ok"),
-        (0, report("possible"), "", "warning"),
-        (1, report("certain"), "findings: 3 certain", "failed"),
-        (2, report("possible", expired=4), "unknown: 4 expired", "unknown"),
-        (2, report("possible"), "unknown: the storage refuses", "unknown"),
+        (0, conflict_report(), "", "ok"),
+        (0, conflict_report("possible"), "", "warning"),
+        (1, conflict_report("certain"), "findings: 3 certain", "failed"),
+        (2, conflict_report("possible", expired=4), "unknown: 4 expired", "unknown"),
+        (2, conflict_report("possible"), "unknown: the storage refuses", "unknown"),
         (2, None, "unknown: west does not answer", "unknown"),
         (1, None, "", "unknown"),
     ],
@@ -133,5 +106,5 @@ def test_the_result_is_kept_and_only_what_is_known_and_not_certain_is_green(
 
 
 def test_an_audit_of_one_topic_does_not_speak_for_the_block(audit: Callable[..., Any], tmp_path: Path) -> None:
-    audit(0, report(), topic="baskets")
+    audit(0, conflict_report(), topic="baskets")
     assert kept(tmp_path) is None
