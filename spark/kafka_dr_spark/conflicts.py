@@ -163,7 +163,9 @@ def findings(pairs: DataFrame, *, sites: Sequence[str]) -> DataFrame:
             f.col(f"{which}.value").isNull().alias(f"{which}_deletes"),
         )
     )
-    shown = f.coalesce(f.decode(f.col("key"), "UTF-8"), f.col("key_id"))
+    # A key that is no text is shown in hex.
+    text = f.try_validate_utf8(f.col("key").cast("string"))
+    shown = f.coalesce(text, f.concat(f.lit("0x"), f.hex("key")), f.col("key_id"))
     return conflicts.unionByName(differs).select(
         "kind",
         "certainty",

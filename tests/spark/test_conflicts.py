@@ -142,6 +142,16 @@ def test_keys_are_kept_as_digests_unless_they_may_be_plain(spark: SparkSession) 
     assert not set(forms["hashed"]) & set(forms["with a key"])
 
 
+def test_a_key_that_is_no_text_is_shown_in_hex(spark: SparkSession) -> None:
+    from kafka_dr_spark import conflicts
+
+    world = KeyFights(2, [Fought(n, 0, START_MS + n, b"\xff\x00", b"%d" % n, 0) for n in range(2)])
+    nothing = spark.createDataFrame([], conflicts.ARRIVALS)
+    met = conflicts.meetings(site_records(spark, world), nothing, sites=2)
+    (row,) = conflicts.findings(conflicts.judged(met, skew_ms=SKEW), sites=SITES).collect()
+    assert (row["key"], row["certainty"]) == ("0xFF00", "possible")
+
+
 def test_what_cannot_be_judged_is_counted(spark: SparkSession) -> None:
     from kafka_dr_spark import conflicts
 

@@ -6,10 +6,11 @@ executors write and read.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any
 
@@ -33,6 +34,12 @@ from kafka_dr_spark.kafka_ranges import read_ranges
 
 #: How many findings, keys and hours ``report.json`` has; the table has all findings.
 _MOST_SHOWN, _MOST_KEYS, _MOST_HOURS = 200, 50, 336
+#: What was committed before is translated by pairs of offsets that older audits have seen.
+_PAIRS = timedelta(hours=2)
+_STAMP = "%Y%m%dT%H%M%SZ"
+_NAME = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{6}")
+#: Records that no state names belong to an audit that is still running, or to one that died; after this time it died.
+_LONG = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class ConflictRun:
         committed = together(kept.committed if kept is not None else (), asked.committed)
         arrivals, problems = self._arrivals(asked, planned, committed)
         self.watch.lap("arrivals")
-        name = f"{asked.at.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        name = f"{asked.at.astimezone(UTC).strftime(_STAMP)}-{secrets.token_hex(3)}"
         scan = self._folder(f"{name}.scan")
         try:
             new = self._read(planned, scan, encryption)
@@ -132,8 +139,10 @@ class ConflictRun:
         """Let the next audit continue from this one; the report has to be written before."""
         before = self.store.read()
         self.store.write(done.state)
-        if before is not None and before.kept != done.state.kept:
-            self._remove(self._folder(before.kept))
+        replaced = "" if before is None else before.kept
+        for name in sorted(each.name for each in self.root.joinpath(*self._below, "records").iterdir()):
+            if name != done.state.kept and (name == replaced or _is_old(name, done.report.at)):
+                self._remove(self._folder(name))
 
     def _continued(
         self, asked: AskedMembers, kept: ConflictState | None
@@ -169,7 +178,7 @@ class ConflictRun:
     ) -> tuple[DataFrame, list[str]]:
         """Return what is known of when records arrived and were read, see :data:`conflicts.ARRIVALS`."""
         before = planned.before
-        since = None if before is None else datetime.fromtimestamp(before.horizon_ms / 1000, UTC)
+        since = None if before is None else datetime.fromtimestamp(before.horizon_ms / 1000, UTC) - _PAIRS
         flows = {
             ends: seen_arrivals(self.root, asked.copied(self.block, *ends), since=since) for ends in self.block.pairs()
         }
@@ -254,6 +263,12 @@ class ConflictRun:
     def _remove(self, folder: str) -> None:
         path = self.session._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
         path.getFileSystem(self.session._jsparkSession.sessionState().newHadoopConf()).delete(path, True)
+
+
+def _is_old(name: str, at: datetime) -> bool:
+    """Whether records of that name were written long ago; what has another name was not written by an audit."""
+    found = _NAME.match(name)
+    return found is not None and at - datetime.strptime(found[1], _STAMP).replace(tzinfo=UTC) > _LONG
 
 
 def _problems(flows: Mapping[tuple[str, str], SeenArrivals]) -> list[str]:

@@ -176,4 +176,11 @@ def test_what_two_members_wrote_to_the_same_keys_is_named_as_their_own_log_says(
     code, report, found = audited(members, spark, tmp_path / "full", "--full")
     assert rows_of(found) == sorted(wanted)
     assert report["full"]
-    assert west.name in report["block"] + "-west"
+
+    root = Path(east.protection.topology.evidence.root) / "audits" / report["block"] / "conflicts" / "all-members"
+    state = (root / "state.json").read_bytes()
+    _, _, found = audited(members, spark, tmp_path / "part", "--topics", west.local(0).topic)
+    assert rows_of(found) == sorted(wanted)
+    assert (root / "state.json").read_bytes() == state, "a part is nothing to continue from"
+    assert [path.name for path in (root / "records").iterdir()] == [json.loads(state)["kept"]]
+    assert not list((root / "records").rglob("*.scan"))
