@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,12 +33,14 @@ def audit(
     key = Connection(conn_id="kafka_dr_encryption", conn_type="generic", login="key-1", password="ab" * 32)
     stand_in(tmp_path, {**lab_environ, "KAFKA_DR_TOPOLOGY": str(declared)}, monkeypatch, connect=[key])
 
+    runs = count()
+
     def run(code: int, found: Mapping[str, Any] | None, says: str = "", **params: Any) -> Any:
         for name, value in (("ENDS", str(code)), ("REPORT", json.dumps(found) if found else ""), ("SAYS", says)):
             monkeypatch.setenv(name, value)
         context: Any = {
             "params": {"block": None, "topic": None, "full": False, **params},
-            "run_id": "manual__1",
+            "run_id": f"manual__{next(runs)}",
             "ti": SimpleNamespace(try_number=1, max_tries=0),
             "dag_run": SimpleNamespace(run_type=DagRunType.MANUAL),
         }
