@@ -26,8 +26,8 @@ FLOORS = """
     kubernetes audit lag topology clusters readers storage routing watch_results readiness situations notifications
     metrics
     evidence register replication connections access_rules canary offsets rescue fencing rights config_sync
-    observation stretch runs disaster checks group_offsets approvals adoption watch failback failover health retention
-    verbs drill set_up readiness_checks doctor rounds command_line
+    observation stretch conflicts runs disaster checks group_offsets approvals adoption watch failback failover health
+    retention verbs drill set_up readiness_checks doctor rounds command_line
 """
 ROOMS = FLOORS.split()
 #: Third-party libraries of the core, and the rooms that alone may import them. Any other library is refused.
@@ -88,6 +88,8 @@ SPARK_MAY = {
         # A lag report calls a group by its kind, and says what its owners do, in the words of every other report.
         "kafka_dr.readers",
         *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows", "kafka_dr.positions"),
+        # What a conflict is, what is known of arrivals, and what is reported.
+        "kafka_dr.conflicts",
         # Read only: what is stranded, or stays quarantined, is decided by what was journaled.
         "kafka_dr.register",
     },

@@ -10,7 +10,7 @@ from functools import cache
 from airflow.sdk import Param
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.watch_results import OBSERVATION, STRETCH, WATCHES, Pace, WatchName
+from kafka_dr.watch_results import CONFLICTS, OBSERVATION, STRETCH, WATCHES, Pace, WatchName
 from kafka_dr_airflow.topology_file import read_topology
 
 _UNREADABLE = "The topology cannot be read, so this field offers no choices. The first task says what is wrong with it."
@@ -32,6 +32,7 @@ class Declared:
     :param drilled: the groups that may be drilled
     :param observed: the flows that are observed alone
     :param stretched: the clusters that are spread over sites
+    :param conflicting: the blocks whose conflicts are audited
     :param readable: whether the topology could be read; without it the form takes free text
     """
 
@@ -45,6 +46,7 @@ class Declared:
     observed: tuple[str, ...] = ()
     overridden: tuple[str, ...] = ()
     stretched: tuple[str, ...] = ()
+    conflicting: tuple[str, ...] = ()
 
     def override_hint(self) -> str:
         """Say which groups need an override in any case; empty if none does."""
@@ -84,6 +86,19 @@ class Declared:
             title="Stretch cluster",
             description="Only this one of stretch_clusters. Its placement is judged, and nothing of it is changed.",
             default="every stretch cluster",
+        )
+
+    def conflict_schedule(self) -> str | None:
+        """Return how often conflicts are looked for; ``None`` if the topology does not ask for it."""
+        return CONFLICTS.cron(()) if self.conflicting else None
+
+    def block_param(self) -> Param:
+        """Return the parameter that chooses one block, or all whose conflicts are audited."""
+        return self._choice(
+            self.conflicting,
+            title="Block",
+            description="Only this block of active_active. Its members are read, and nothing of them is changed.",
+            default="every block with conflicts in the topology",
         )
 
     def drilled_param(self) -> Param:
@@ -203,6 +218,7 @@ def declared() -> Declared:
         drilled=tuple(sorted(name for name, group in topology.protection_groups.items() if group.drill)),
         observed=tuple(sorted(topology.observed_flows)),
         stretched=tuple(sorted(topology.stretch_clusters)),
+        conflicting=tuple(sorted(topology.conflict_blocks)),
         overridden=tuple(
             sorted(name for name, group in topology.protection_groups.items() if vantages_missing(group.disaster))
         ),

@@ -33,7 +33,7 @@ FLOW_ENDS: tuple[FlowEnd, FlowEnd] = ("source", "target")
 #: Up to this many hashes, each task is given all of them.
 _MOST_SENT_TO_ALL = 1_000_000
 #: How much a fetch may return. The source's defaults are made for streams with few records.
-_READING = {
+READING = {
     "kafka.max.poll.records": "10000",
     "kafka.max.partition.fetch.bytes": str(8 * 1024**2),
     "kafka.fetch.max.bytes": str(32 * 1024**2),
@@ -145,7 +145,7 @@ class FingerprintLog:
             return None
         options = {
             **settings.spark(),
-            **_READING,
+            **READING,
             "kafka.isolation.level": isolation,
             "assign": json.dumps(_by_topic({p: p.partition for p in wanted}, list)),
             "startingOffsets": json.dumps(_by_topic({p: r.start for p, r in wanted.items()}, dict)),

@@ -76,6 +76,17 @@ class HadoopPath:
         with _one_sentence(self._uri):
             self._files.mkdirs(self._path)
 
+    def iterdir(self) -> Iterator[HadoopPath]:
+        """Yield what the folder holds.
+
+        :raises FileNotFoundError: the folder does not exist
+        """
+        with _one_sentence(self._uri):
+            if not self._files.exists(self._path):
+                raise FileNotFoundError(self._uri)
+            names = [str(status.getPath().getName()) for status in self._files.listStatus(self._path)]
+        yield from (self.joinpath(name) for name in names)
+
     def read_bytes(self) -> bytes:
         """Return the content of the file.
 

@@ -31,6 +31,7 @@ CATALOGUE = {
     "dr_canary": "* * * * *",
     "dr_checksum_audit": "3-59/15 * * * *",
     "dr_config_sync": "4-59/10 * * * *",
+    "dr_conflict_audit": None,
     "dr_drill": None,
     "dr_failback": None,
     "dr_flows": "1-59/5 * * * *",
@@ -369,7 +370,9 @@ def test_a_dag_file_is_wiring_only(dags_folder: Path) -> None:
 def test_parsing_imports_nothing_heavy(
     dags_folder: Path, lab_environ: dict[str, str], audits: bool, allowed: set[str]
 ) -> None:
-    by_spark = ("dr_adopt", "dr_drill", "dr_failback", "dr_checksum_audit", "dr_lag_audit")
+    by_spark = {
+        f"dr_{name}" for name in ("adopt", "drill", "failback", "checksum_audit", "conflict_audit", "lag_audit")
+    }
     paths = sorted(str(path) for path in dags_folder.glob("*.py") if (path.stem in by_spark) is audits)
     assert paths
     code = (

@@ -77,3 +77,13 @@ def test_a_file_that_was_not_finished_is_not_there(root: Any, tmp_path: Path) ->
     with pytest.raises(KeyboardInterrupt):
         cut_off()
     assert not (tmp_path / "draft").exists()
+
+
+def test_a_folder_says_what_it_holds_and_one_that_is_not_there_is_no_file(root: Any, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").write_text("2")
+    assert sorted((each.name, str(each)) for each in root.iterdir()) == [
+        (name, f"file://{tmp_path}/{name}") for name in ("one", "two")
+    ]
+    with pytest.raises(FileNotFoundError):
+        list(root.joinpath("three").iterdir())

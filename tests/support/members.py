@@ -12,7 +12,15 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clusters import Acl, PatternType, TopicPartition
 from kafka_dr.health.health_check import check_health
 from kafka_dr.naming import DefaultNaming
-from kafka_dr.topology.blocks import ActiveActiveSpec, BlockSpec, HubAndSpokeSpec, MemberSpec, groups_of, memberships
+from kafka_dr.topology.blocks import (
+    ActiveActiveSpec,
+    BlockSpec,
+    ConflictsSpec,
+    HubAndSpokeSpec,
+    MemberSpec,
+    groups_of,
+    memberships,
+)
 from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
 from kafka_dr.topology.model import ProtectionGroup, Topology
 from lab import rights
@@ -34,6 +42,7 @@ class MemberProtection(Protection):
     members: tuple[str, ...] = ()
     #: The clusters that hold copies of all others; none where each of them does.
     hubs: tuple[str, ...] = ()
+    conflicts: ConflictsSpec | None = None
 
     @property
     def block(self) -> str:
@@ -59,6 +68,8 @@ class MemberProtection(Protection):
             "flow": base.flow.model_copy(update={"naming": "default"}),
         }
         keys |= {"union": self.union, "local": self.local}
+        if self.conflicts is not None:
+            keys["conflicts"] = self.conflicts
         keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.hubs or self._names}
         members = {name: MemberSpec(route=self._route(base.route, name)) for name in self._names}
         hubs = {name: members.pop(name) for name in self.hubs}
@@ -170,6 +181,12 @@ class Members(dict[str, NamedGroup]):
         for each in self.values():
             assert isinstance(each.protection, MemberProtection)
             each.protection.local = (group,)
+
+    def audit_conflicts(self, declared: ConflictsSpec) -> None:
+        """Declare that conflicts are audited."""
+        for each in self.values():
+            assert isinstance(each.protection, MemberProtection)
+            each.protection.conflicts = declared
 
     def flows(self) -> None:
         """Do what ``dr_flows`` does, until all flows copy."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafka_dr.evidence.conflict_tables import CONFLICT_TABLES
 from kafka_dr.evidence.stretch_tables import STRETCH_TABLES
 from kafka_dr.evidence.tables import Column, MadeTable
 
@@ -292,6 +293,7 @@ REPORTS: Mapping[str, tuple[MadeTable, ...]] = {
         ),
     ),
     "stretch": STRETCH_TABLES,
+    "conflicts": CONFLICT_TABLES,
     "observation": (
         _NOT_LOOKED_AT,
         MadeTable(

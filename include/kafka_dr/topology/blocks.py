@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -24,13 +24,27 @@ from kafka_dr.topology.names import canary_topic_of
 MEMBERS_OF: Mapping[str, tuple[str, ...]] = {"active_active": ("members",), "hub_and_spoke": ("spokes", "hubs")}
 _HUBS = "hubs"
 #: The keys of a block that its protection groups do not have.
-_OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "moves")
+_OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "moves", "conflicts")
 
 
 class MemberSpec(Section):
     """A cluster that applications use together with the others."""
 
     route: RouteSpec = Field(description="where the clients of this member look up the cluster that serves them")
+
+
+class ConflictsSpec(Section):
+    """How records of one key are compared that several members took."""
+
+    skew_ms: Annotated[int, Field(ge=0, le=3_600_000, strict=True)] = Field(
+        description="how far any two clocks may differ that give times: those of producers, brokers and of this project"
+    )
+    strategy: Literal["last_write_wins"] = Field(
+        default="last_write_wins", description="which record counts: the later one; of equal times the first member's"
+    )
+    keys: Literal["hashed", "plain"] = Field(
+        default="hashed", description="how reports name keys: by a digest, or as they are"
+    )
 
 
 class BlockSpec(GroupKeys):
@@ -55,6 +69,18 @@ class ActiveActiveSpec(BlockSpec):
     members: Annotated[dict[Name, MemberSpec], Field(min_length=2, max_length=5)] = Field(
         description="the clusters that take writes, two to five, each with the route of its clients"
     )
+    conflicts: ConflictsSpec | None = Field(
+        default=None, description="how conflicts between members are audited; left out, they are not"
+    )
+
+    @property
+    def watches(self) -> tuple[Literal["conflicts"], ...]:
+        """What looks at this block as a whole on a schedule."""
+        return () if self.conflicts is None else ("conflicts",)
+
+    def readers_on(self, member: str) -> tuple[str, ...]:
+        """Return the consumer groups that read copies on a member, as far as they are declared."""
+        return (*self.union, *(group for group, whose in self.moves.items() if whose == member))
 
 
 class HubAndSpokeSpec(BlockSpec):

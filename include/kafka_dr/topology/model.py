@@ -298,6 +298,11 @@ class Topology(Section):
         return {block: next(iter(members.values())) for block, members in found}
 
     @property
+    def conflict_blocks(self) -> dict[str, ActiveActiveSpec]:
+        """The blocks whose conflicts are audited."""
+        return {name: spec for name, spec in self.active_active.items() if spec.conflicts is not None}
+
+    @property
     def _blocks(self) -> list[tuple[str, str, BlockSpec]]:
         sections: dict[str, Mapping[str, BlockSpec]] = {
             "active_active": self.active_active,

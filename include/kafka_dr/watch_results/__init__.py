@@ -23,6 +23,7 @@ from kafka_dr.watch_results.status import WatchedGroup, WatchStatus, judged_by, 
 from kafka_dr.watch_results.store import WatchResultStore, read_observed, read_status, read_watch_status
 from kafka_dr.watch_results.watches import (
     ALL_WATCHES,
+    CONFLICTS,
     OBSERVATION,
     STRETCH,
     WATCHES,
@@ -35,6 +36,7 @@ from kafka_dr.watch_results.watches import (
 __all__ = [
     "ALL_WATCHES",
     "CALM",
+    "CONFLICTS",
     "FLOW",
     "FlowNow",
     "NEEDS_REBUILD",

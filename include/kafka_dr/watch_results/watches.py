@@ -12,7 +12,7 @@ Pace = Literal["quick", "normal", "idle"]
 
 WatchName = Literal[
     "health", "readiness", "canary", "flows", "lag", "checksum", "offsets", "config_sync", "offset_syncs",
-    "observation", "stretch",
+    "observation", "stretch", "conflicts",
 ]  # fmt: skip
 
 #: The least time for which a result counts: a watch of every minute may be late by one start of a worker.
@@ -21,7 +21,7 @@ _AT_LEAST = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A DAG that looks at every protection group, observed flow or stretch cluster, on a schedule.
+    """A DAG that looks at every protection group, observed flow, stretch cluster or block of members, on a schedule.
 
     :param every: the time between two looks at a group with the pace ``normal``
     :param question: what it answers, for people
@@ -132,9 +132,13 @@ OBSERVATION = Watch(
 )
 #: Of stretch clusters.
 STRETCH = Watch("stretch", "dr_stretch", _minutes(60), "What would the loss of a site do?", begins=_minutes(14))
+#: Of blocks of active-active use.
+CONFLICTS = Watch(
+    "conflicts", "dr_conflict_audit", _minutes(60), "Did members write the same keys unseen?", begins=_minutes(11)
+)
 #: Of anything.
-ALL_WATCHES: dict[WatchName, Watch] = {**WATCHES, OBSERVATION.name: OBSERVATION, STRETCH.name: STRETCH}
+ALL_WATCHES: dict[WatchName, Watch] = {**WATCHES, **{each.name: each for each in (OBSERVATION, STRETCH, CONFLICTS)}}
 #: Those that compare a flow as a whole, and name it in their result.
 AUDITS: frozenset[WatchName] = frozenset({"lag", "checksum"})
 #: Those that are not about what a group replicates: health reads the register, and readiness is judged by it.
-OF_THE_GROUP: frozenset[WatchName] = frozenset({"health", "readiness", "observation", "stretch"})
+OF_THE_GROUP: frozenset[WatchName] = frozenset({"health", "readiness", "observation", "stretch", "conflicts"})

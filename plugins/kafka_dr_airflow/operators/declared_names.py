@@ -20,13 +20,15 @@ class DeclaredNamesOperator(FirstTask):
     :param parameter: the parameter of the run that chooses one
     :param section: of the topology
     :param kind: what an entry is called
+    :param add: what to add to the topology if there is none; an entry of the section if left out
     """
 
     ui_color = "#dfeedd"
 
-    def __init__(self, *, parameter: str, section: str, kind: str, **kwargs: Any) -> None:
+    def __init__(self, *, parameter: str, section: str, kind: str, add: str = "", **kwargs: Any) -> None:
         super().__init__(**{"retries": 0, "execution_timeout": timedelta(minutes=1), **kwargs})
         self.parameter, self.section, self.kind = parameter, section, kind
+        self.add = add or f"one to {section}"
 
     @fails_plainly
     def execute(self, context: Any) -> list[str]:
@@ -34,7 +36,8 @@ class DeclaredNamesOperator(FirstTask):
         with plain_errors():
             found = getattr(read_topology(os.environ), self.section)
             if wanted := context["params"].get(self.parameter):
-                return [declared(found, wanted, kind=self.kind).name]
+                declared(found, wanted, kind=self.kind)
+                return [str(wanted)]
         if not found:
-            raise AirflowSkipException(f"the topology declares no {self.kind}: add one to {self.section}")
+            raise AirflowSkipException(f"the topology declares no {self.kind}: add {self.add}")
         return sorted(found)

@@ -157,7 +157,7 @@ class FlowAudit:
         :returns: the verdict, and where the report is
         :raises AirflowFailException: the verdict is not good, or there is none
         """
-        report = _read_report(self.root.joinpath(*self.report_path.split("/")))
+        report = read_report(self.root.joinpath(*self.report_path.split("/")))
         keep = self.declared.audits.keep_fingerprints_seconds
         reports = self.root.joinpath(*_reports(self.declared, self.audit).split("/"))
         prune(reports, now=self.at, keep=timedelta(seconds=keep))
@@ -288,7 +288,8 @@ def _reports(flow: AuditedFlow, audit: str) -> str:
     return f"audits/{flow.subject}/{audit}/{flow.direction}"
 
 
-def _read_report(path: Any) -> dict[str, Any] | None:
+def read_report(path: Any) -> dict[str, Any] | None:
+    """Return the report of an audit; ``None`` if there is none, or it is not whole."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -318,11 +318,12 @@ def result_page(group: str, watch: str, has_ended: AirflowSays) -> HTMLResponse:
 
 
 def _watched(name: str, store: WatchResultStore, now: datetime) -> WatchedGroup:
-    """Return what is known of a protection group, or of what is observed or stretched, which has fewer watches."""
+    """Return what is known of a protection group, or of of what has fewer watches: an observed flow, for instance."""
     watches: tuple[WatchName, ...] = ()
     try:
         topology = read_topology(os.environ)
-        found = topology.observed_flows.get(name) or topology.stretch_clusters.get(name)
+        others = (topology.observed_flows, topology.stretch_clusters, topology.conflict_blocks)
+        found = next((each[name] for each in others if name in each), None)
         watches = found.watches if found else ()
     except KafkaDrError:
         watches = ()
@@ -347,7 +348,8 @@ def _found(group: str, *, kept: bool) -> None:
         topology = read_topology(os.environ)
     except KafkaDrError:
         return  # what is declared is not known
-    declared = (*topology.protection_groups, *topology.observed_flows, *topology.stretch_clusters)
+    others = (*topology.observed_flows, *topology.stretch_clusters, *topology.conflict_blocks)
+    declared = (*topology.protection_groups, *others)
     if not kept and group not in declared:
         said = f"There is no protection group {group}, and nothing is kept of one. Those of the topology are: "
         raise HTTPException(status.HTTP_404_NOT_FOUND, said + ", ".join(sorted(declared)) + ".")

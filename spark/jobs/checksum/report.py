@@ -104,6 +104,7 @@ class ChecksumReport:
     :param cautions: a sentence for each thing that is not known of what was looked at
     :param copies: by topic, what its copy is called, where that is another name
     :param complete: by topic, up to when everything that the source had is verified on the target
+    :param bounded: whether only records of certain times or offsets were compared
     """
 
     flow: str
@@ -124,6 +125,7 @@ class ChecksumReport:
     cautions: tuple[str, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
     complete: Mapping[str, datetime] = field(default_factory=dict)
+    bounded: bool = False
 
     @property
     def counts(self) -> Counter[str]:
@@ -193,6 +195,7 @@ class ChecksumReport:
             "epoch": self.epoch,
             "at": _stamp(self.at),
             "full": self.full,
+            "bounded": self.bounded,
             "verdict": self.verdict,
             "sentence": self.sentence,
             "counts": dict(self.counts),

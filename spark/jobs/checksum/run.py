@@ -133,7 +133,7 @@ class ChecksumRun:
         report, state = self._compare(scan, plan, resolved, gone, options)
         report = replace(report, self_test=self._self_test(scan, batch))
         self.watch.lap("self_test")
-        report = replace(report, failure=failure_of(report), seconds=self.watch.total())
+        report = replace(report, failure=failure_of(report), seconds=self.watch.total(), bounded=options.bounded)
         if options.bounded:
             self.store.log.remove(scan)
         keep_for = timedelta(seconds=self.flow.audits.keep_fingerprints_seconds)

@@ -192,3 +192,34 @@ def test_a_mistake_about_hubs_is_reported_where_it_is_written(
 ) -> None:
     found = mistakes_in(with_hubs(edited, (old, new)))
     assert any(place in each and said in each for each in found), found
+
+
+def test_conflicts_are_audited_only_where_a_block_says_so(edited: Edit, load_text: Load) -> None:
+    assert load_text(with_block(edited)).conflict_blocks == {}
+    asked = (
+        "    union: [shelves]\n",
+        "    union: [shelves]\n    moves: {prices: west}\n    conflicts: {skew_ms: 250}\n",
+    )
+    topology = load_text(with_block(edited, asked))
+    shop = topology.conflict_blocks["shop"]
+    assert shop.conflicts is not None
+    assert (shop.conflicts.skew_ms, shop.conflicts.strategy, shop.conflicts.keys) == (250, "last_write_wins", "hashed")
+    assert (shop.readers_on("east"), shop.readers_on("west")) == (("shelves",), ("shelves", "prices"))
+    assert topology.group("shop-east").topics == load_text(with_block(edited)).group("shop-east").topics
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{skew_ms: 250, strategy: newest}", "one of 'last_write_wins'"),
+        ("{strategy: last_write_wins}", "skew_ms"),
+        ("{skew_ms: -1}", "at least 0"),
+        ("{skew_ms: 1, keys: secret}", "one of 'hashed' or 'plain'"),
+    ],
+)
+def test_an_unknown_strategy_and_a_missing_skew_are_said_once(
+    edited: Edit, mistakes_in: Complain, written: str, said: str
+) -> None:
+    text = with_block(edited, ("    union: [shelves]\n", f"    union: [shelves]\n    conflicts: {written}\n"))
+    (mistake,) = mistakes_in(text)
+    assert said in mistake
