@@ -28,7 +28,7 @@ class SpokesCompleteSensor(BaseSensorOperator):
 
     def __init__(self, *, block: str, hub: str, up_to: str, topics: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**{"mode": "reschedule", "poke_interval": 60.0, **kwargs})
-        self.block, self.hub, self.up_to, self.topics = block, hub, up_to, tuple(topics)
+        self.block, self.hub, self.up_to, self.topics = block, hub, up_to, topics
 
     def poke(self, context: Any) -> PokeReturnValue:
         """Look once, and log what is waited for."""
