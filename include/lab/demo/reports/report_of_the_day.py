@@ -21,7 +21,7 @@ with DAG(
         block="orders",
         hub="{{ params.hub }}",
         up_to="{{ params.up_to }}",
-        poke_interval=5.0,
+        poke_interval=15.0,
         timeout=timedelta(hours=6),
     )
 
