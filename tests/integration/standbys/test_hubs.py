@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import product
@@ -122,15 +123,17 @@ def test_a_report_of_others_waits_in_airflow_for_all_spokes(
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
     monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(topology_file(east.protection)))
 
+    environ = {name: value for name, value in os.environ.items() if name.startswith(("AIRFLOW_CONN_", "KAFKA_DR"))}
+
     def said(*options: str) -> tuple[int, dict[str, str | None]]:
-        answer = called("complete", block, *options, "--json")
+        answer = called("complete", block, *options, "--json", **environ)
         return answer.code, {row["spoke"]: row["complete_up_to"] for row in answer.json}
 
     code, on_west = said("west", "--up-to", before.isoformat())
     assert (code, set(on_west)) == (0, {"east"})
     assert said("west", "--up-to", datetime.now(UTC).isoformat())[0] == 1, "not yet"
     assert said("north", "--up-to", before.isoformat()) == (3, {"east": None}), "unknown is never complete"
-    assert called("complete", block, "west", "--up-to", "yesterday").code == 2
+    assert called("complete", block, "west", "--up-to", "yesterday", **environ).code == 2
 
     def looked(hub: str, up_to: datetime) -> PokeReturnValue:
         sensor = SpokesCompleteSensor(task_id="complete", block=block, hub=hub, up_to=up_to.isoformat())

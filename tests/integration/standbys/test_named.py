@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.checks.recorded_audits import record_inputs
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.health.health_check import check_health
+from kafka_dr.replication.flow import Flow
 from kafka_dr.rescue.fetching import Fetch
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.verbs.resume import resume
@@ -233,6 +235,8 @@ def test_what_a_further_standby_has_more_is_fetched_and_its_cluster_does_not_del
         wanted = dict.fromkeys(numbered(kind, count), 1)
         assert {v: n for v, n in held[first].items() if v and v.startswith(kind.encode())} == wanted
     assert Auditor(protection, spark, tmp_path)("--full", flow=f"{group.name}.{active}-to-{first}").code == 0
+    with protection.clients() as clients:
+        record_inputs(clients, Flow(group.name, active, first))  # as the task of an audit does
 
     # Offsets before, among and after what was fetched are exact again, there and back.
     for number, (source, target) in enumerate([(first, active), (active, first)]):
