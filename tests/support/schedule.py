@@ -14,6 +14,7 @@ import pytest
 #: Spark is started in two workers and no third: who needs it is one of those that audit, or that come after a disaster.
 _TOGETHER: Mapping[str, str] = {
     "tests/dags/": "airflow",
+    "tests/integration/active_active/test_conflicts": "spark",
     "tests/integration/active_active/test_lost_member": "spark",
     "tests/integration/adoption/": "spark",
     "tests/integration/audit/": "spark",

@@ -16,7 +16,7 @@ class SpokesCompleteSensor(BaseSensorOperator):
     """Waits until the newest checksum audits say that a hub is complete up to a time, for a report of that day.
 
     It frees its slot of the pool between two looks. Leave at least 15 seconds between them (``poke_interval``): the
-    process of a look ends some seconds after it, and Airflow takes a look that begins before that for a failed one.
+    process of a look ends a few seconds after it, and Airflow takes a look that begins before that for a failed one.
     Its result is the time up to which all spokes are complete, ISO 8601 in UTC.
 
     :param block: a block of ``hub_and_spoke`` in the topology
