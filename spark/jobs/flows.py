@@ -50,6 +50,20 @@ def audited(name: str, declared: ClusterSpec, connections: JobConnections) -> Ka
     return KafkaCluster(name, connections.kafka(declared.connections.audit), known_topic=REGISTER_TOPIC)
 
 
+def recognised(topology: Topology, name: str, connections: JobConnections) -> KafkaCluster:
+    """Return a cluster of the topology in the role of the audit; who uses it closes it.
+
+    :raises Refused: another cluster answers
+    :raises KafkaDrError: it does not answer
+    """
+    declared = topology.cluster(name)
+    cluster = audited(name, declared, connections)
+    if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
+        cluster.close()
+        raise Refused(f"{name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
+    return cluster
+
+
 @contextmanager
 def reached(topology: Topology, flow: AuditedFlow, connections: JobConnections) -> Iterator[ReachedFlow]:
     """Lend both clusters and what is known of the flow; a cluster with another id is refused."""

@@ -32,6 +32,11 @@ def local(uri: str) -> Path | None:
     return None if "://" in path else Path(path)
 
 
+def uri_of(path: str) -> str:
+    """Return a path, or a URI, as Spark's executors name it."""
+    return path if "://" in path else f"file://{Path(path).absolute()}"
+
+
 def rename_old_report(out: Any) -> None:
     """Rename the report of an earlier run, so that it is never taken for the report of a run that fails."""
     report = out.joinpath("report.json")

@@ -56,7 +56,11 @@ def site_records(
 
 def usable(records: DataFrame) -> DataFrame:
     """Return the records that can conflict: those with a key and a time."""
-    return records.where(f.col("key_id").isNotNull() & (f.col("time") >= 0))
+    return records.where(_can_conflict())
+
+
+def _can_conflict() -> Column:
+    return f.col("key_id").isNotNull() & (f.col("time") >= 0)
 
 
 def read_counts(records: DataFrame, *, horizon: int | None) -> DataFrame:
@@ -64,8 +68,7 @@ def read_counts(records: DataFrame, *, horizon: int | None) -> DataFrame:
 
     :param horizon: a time in ms; of records before it the neighbours may not have been kept; ``None``: all are there
     """
-    timed = f.col("key_id").isNotNull() & (f.col("time") >= 0)
-    late = timed & (f.col("time") < horizon) if horizon is not None else f.lit(False)
+    late = _can_conflict() & (f.col("time") < horizon) if horizon is not None else f.lit(False)
     counted = {
         "without_key": f.col("key_id").isNull(),
         "untimed": f.col("key_id").isNotNull() & (f.col("time") < 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -15,6 +15,11 @@ from lab.errors import LabError
 CALL_SECONDS = 60.0
 PARKED = "awaiting_input"
 ENDED = frozenset({"success", "failed"})
+
+
+def new_run() -> str:
+    """Return an id that no other run of a demo has."""
+    return f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,15 @@ class AirflowApi:
         :raises LabError: Airflow refuses it
         """
         self._call("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": dict(conf)})
+
+    def run_to_end(self, dag: str, conf: Mapping[str, Any], *, seconds: float) -> tuple[str, str]:
+        """Start a run, wait until it has ended, and return its state and its page.
+
+        :raises LabError: Airflow refuses it, or it has not ended before the deadline
+        """
+        run = new_run()
+        self.trigger(dag, run, conf)
+        return self.wait_for_end(dag, run, seconds=seconds), self.page(dag, run)
 
     def end(self, dag: str, run: str) -> None:
         """End a run where it is.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -100,9 +100,7 @@ class DisasterRehearsal(Rehearsal):
 
     def _watch(self, operator: AirflowApi) -> None:
         """Let the canary look: it does every minute, and what it saw last is all that is known of a dead cluster."""
-        run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-        operator.trigger(CANARY, run, {})
-        state = operator.wait_for_end(CANARY, run, seconds=PATIENCE_SECONDS)
+        state, _ = operator.run_to_end(CANARY, {}, seconds=PATIENCE_SECONDS)
         self._did(f"{CANARY} [dim]{state}[/]")
 
     @contextmanager

@@ -16,7 +16,7 @@ from lab import airflow_home
 from lab.api import Lab
 from lab.clusters import PROTECTION_GROUP, clients_of
 from lab.demo.active_active import MembersRehearsal
-from lab.demo.airflow_rest import AirflowApi
+from lab.demo.airflow_rest import AirflowApi, new_run
 from lab.demo.asked import asked, written_files
 from lab.demo.disaster import CANARY
 from lab.demo.failover_run import FailoverRun
@@ -58,7 +58,7 @@ class HubRehearsal(MembersRehearsal):
         self._lab.cut(cut_off)
         try:
             wanted = datetime.now(UTC)
-            run = f"demo-{wanted:%Y%m%dT%H%M%S.%fZ}"
+            run = new_run()
             operator.trigger(REPORT, run, {"hub": hub, "up_to": wanted.isoformat()})
             self._canaries(operator, silent, cut_off, hub)
             self._audit(operator, silent, hub, expected="success")
@@ -94,11 +94,9 @@ class HubRehearsal(MembersRehearsal):
     def _audit(self, operator: AirflowApi, spoke: str, hub: str, *, expected: str) -> None:
         """Audit what a hub holds of a spoke."""
         flow = f"{clients_of(spoke)}.{spoke}-to-{hub}"
-        run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-        operator.trigger(AUDIT, run, {"flow": flow})
-        state = operator.wait_for_end(AUDIT, run, seconds=_AUDIT_SECONDS)
+        state, page = operator.run_to_end(AUDIT, {"flow": flow}, seconds=_AUDIT_SECONDS)
         if state != expected:
-            raise LabError(f"{AUDIT} of {flow} ended as {state}, not {expected}: see {operator.page(AUDIT, run)}")
+            raise LabError(f"{AUDIT} of {flow} ended as {state}, not {expected}: see {page}")
         self._did(f"{AUDIT} {flow} [dim]{state}[/]")
 
     def _complete(self, hub: str, wanted: datetime) -> set[str]:

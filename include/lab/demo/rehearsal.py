@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -111,11 +110,9 @@ class Rehearsal:
             operator.wait_for_dag(dag, seconds=DAG_SECONDS)
         adoptions = [("dr_adopt", {"protection_group": group}) for group in self._groups]
         for dag, conf in (*adoptions, ("dr_flows", {})):
-            run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-            operator.trigger(dag, run, conf)
-            state = operator.wait_for_end(dag, run, seconds=SETTING_UP_SECONDS)
+            state, page = operator.run_to_end(dag, conf, seconds=SETTING_UP_SECONDS)
             if state != "success":
-                raise LabError(f"{dag} ended as {state}: see {operator.page(dag, run)}")
+                raise LabError(f"{dag} ended as {state}: see {page}")
             self._did(f"{' '.join((dag, *conf.values()))} [dim]{state}[/]")
 
     def _start_traffic(self) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from types import MappingProxyType
 
 from rich.console import Console
@@ -50,14 +49,12 @@ class StandbysRehearsal(Rehearsal):
         """Wait until every standby is copied from the new active cluster, and say how long that took."""
         began, deadline = time.monotonic(), time.monotonic() + COPIED_SECONDS
         while True:
-            name = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-            operator.trigger(FLOWS, name, {})
-            state = operator.wait_for_end(FLOWS, name, seconds=LOOK_SECONDS)
+            state, page = operator.run_to_end(FLOWS, {}, seconds=LOOK_SECONDS)
             if state == "success":
                 self._did(f"every standby is copied from {run.target} [dim]{time.monotonic() - began:.1f} s[/]")
                 return
             if time.monotonic() > deadline:
-                raise LabError(f"{FLOWS} ended as {state}: see {operator.page(FLOWS, name)}")
+                raise LabError(f"{FLOWS} ended as {state}: see {page}")
             time.sleep(_ASKING_SECONDS)
 
     def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:

@@ -318,7 +318,7 @@ def result_page(group: str, watch: str, has_ended: AirflowSays) -> HTMLResponse:
 
 
 def _watched(name: str, store: WatchResultStore, now: datetime) -> WatchedGroup:
-    """Return what is known of a protection group, or of of what has fewer watches: an observed flow, for instance."""
+    """Return what is known of a protection group, or of what has fewer watches: an observed flow, for instance."""
     watches: tuple[WatchName, ...] = ()
     try:
         topology = read_topology(os.environ)

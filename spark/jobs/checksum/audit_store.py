@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from jobs.checksum.report import ChecksumReport
 from jobs.checksum.state import AuditState, StateStore
 from jobs.fingerprint_log import FingerprintLog
-from jobs.storage import path_of
+from jobs.storage import path_of, uri_of
 from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.kept_map import KeptMap, Runs, merged
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore
@@ -61,8 +61,7 @@ class AuditStore:
 
         :param root: a path, or a URI that Spark knows
         """
-        uri = root if "://" in root else f"file://{root}"
-        log = FingerprintLog(session, f"{uri.rstrip('/')}/fingerprints/{flow.group}/{_direction(flow)}")
+        log = FingerprintLog(session, f"{uri_of(root).rstrip('/')}/fingerprints/{flow.group}/{_direction(flow)}")
         return cls(path_of(root, session), flow, log)
 
     @property

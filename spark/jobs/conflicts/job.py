@@ -7,17 +7,15 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from jobs.conflicts.origins import MemberBlock, ask_members
 from jobs.conflicts.run import ConflictRun
 from jobs.conflicts.self_test import missed
 from jobs.connections import JobConnections
-from jobs.flows import audited
+from jobs.flows import recognised
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
-from jobs.storage import path_of, rename_old_report
+from jobs.storage import path_of, rename_old_report, uri_of
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
-from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import Refused
 from kafka_dr.json_documents import write_whole
 from kafka_dr.topology.blocks import ConflictsSpec
@@ -70,7 +68,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     encryption = topology.evidence.encryption_connection
     keys = None if encryption is None else connections.content_keys(encryption)
     with ExitStack() as stack:
-        clusters = {name: stack.enter_context(_member(topology, name, connections)) for name in block.sites}
+        clusters = {name: stack.enter_context(recognised(topology, name, connections)) for name in block.sites}
         asked = ask_members(block, clusters, clock)
         if options.topics:
             asked = asked.of_topics(options.topics)
@@ -89,27 +87,14 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
             declared,
             clusters,
             path_of(root, session),
-            _uri(root),
+            uri_of(root),
             watch,
             keys,
             whole=not options.topics,
         )
-        done = run.audit(asked, full=options.full, out=_uri(options.out))
+        done = run.audit(asked, full=options.full, out=uri_of(options.out))
         write_whole(out.joinpath("report.json"), (json.dumps(done.report.to_json(), indent=1) + "\n").encode())
         if not options.topics:
             run.keep(done)
     print(f"{done.report.verdict}: {done.report.sentence}")
     return {"findings": FINDINGS, "unknown": UNKNOWN}.get(done.report.verdict, 0)
-
-
-def _member(topology: Topology, name: str, connections: JobConnections) -> KafkaCluster:
-    declared = topology.cluster(name)
-    cluster = audited(name, declared, connections)
-    if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
-        cluster.close()
-        raise Refused(f"{name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
-    return cluster
-
-
-def _uri(path: str) -> Any:
-    return path if "://" in path else f"file://{Path(path).absolute()}"

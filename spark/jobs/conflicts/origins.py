@@ -123,9 +123,8 @@ def ask_members(block: MemberBlock, clusters: Mapping[str, KafkaCluster], clock:
 def _log(block: MemberBlock, name: str, cluster: KafkaCluster) -> OriginLog:
     names = cluster.topics.names()
     own = block.topics_of(name, names)
-    copies = {
-        copy for origin in block.sites if origin != name for topic in own if (copy := _copy(block, origin, name, topic))
-    }
+    flows = [block.flow(origin, name) for origin in block.sites if origin != name]
+    copies = {copy for flow in flows for topic in own if (copy := flow.copy_of(topic))}
     described = cluster.topics.describe(own | (copies & names))
     wanted = [partition for topic in own for partition in described[topic].partitions]
     starts, ends = cluster.topics.log_starts(wanted), cluster.topics.last_stable_offsets(wanted)
@@ -135,10 +134,6 @@ def _log(block: MemberBlock, name: str, cluster: KafkaCluster) -> OriginLog:
         {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted},
         compacted_topics(cluster.topics.configs(own)),
     )
-
-
-def _copy(block: MemberBlock, origin: str, site: str, topic: str) -> str | None:
-    return block.flow(origin, site).copy_of(topic)
 
 
 def _committed(
@@ -156,8 +151,9 @@ def _committed(
         return [], f"what was read on {site} is not known ({refused[0]})"
     found = []
     for origin in (each for each in block.sites if each != site):
+        flow = block.flow(origin, site)
         for partition in sorted(logs[origin].held):
-            copy = _copy(block, origin, site, partition.topic) or ""
+            copy = flow.copy_of(partition.topic) or ""
             at = TopicPartition(copy, partition.partition)
             offsets = [each.get(at) for each in answers.values() if not isinstance(each, KafkaDrError)]
             reached = [each for each in offsets if each is not None]

@@ -179,18 +179,16 @@ class ConflictRun:
         """Return what is known of when records arrived and were read, see :data:`conflicts.ARRIVALS`."""
         before = planned.before
         since = None if before is None else datetime.fromtimestamp(before.horizon_ms / 1000, UTC) - _PAIRS
-        flows = {
-            ends: seen_arrivals(self.root, asked.copied(self.block, *ends), since=since) for ends in self.block.pairs()
-        }
+        copied = {ends: asked.copied(self.block, *ends) for ends in self.block.pairs()}
+        flows = {ends: seen_arrivals(self.root, each, since=since) for ends, each in copied.items()}
         reading = {(e.origin, e.site, e.topic, e.partition): e for e in committed}
-        copy_ids = {ends: asked.copied(self.block, *ends).topic_ids for ends in self.block.pairs()}
 
         def marks(origin: str, site: str, at: OriginPartition) -> ArrivalMarks:
             if origin == site:
                 return ArrivalMarks()
             partition, flow = at[1], flows[origin, site]
             read = reading.get((origin, site, partition.topic, partition.partition))
-            if read is not None and read.copy_id != copy_ids[origin, site][partition.topic][1]:
+            if read is not None and read.copy_id != copied[origin, site].topic_ids[partition.topic][1]:
                 read = None
             return flow.marks(partition, read)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.connections import JobConnections
-from jobs.flows import audited
+from jobs.flows import recognised
 from jobs.session import Sessions, exit_code, spark_session
-from jobs.storage import path_of
+from jobs.storage import path_of, uri_of
 from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
 from jobs.stranded.run import find
 from kafka_dr.audit.erasure import Erasure, erasures_in
@@ -20,7 +20,7 @@ from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.renamed import seen_as
 from kafka_dr.codec import NotDecoded
-from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
+from kafka_dr.errors import KafkaDrError, NeedsPerson, TryAgain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.register.abandonment import failback_changed_it_since
 from kafka_dr.register.port import History
@@ -107,21 +107,12 @@ def _all_reached(
     found = {}
     for name in names:
         try:
-            found[name] = stack.enter_context(_reached(topology, name, connections))
+            found[name] = stack.enter_context(recognised(topology, name, connections))
         except TryAgain as error:
             if len(names) == 2:
                 raise
             print(f"{name} is not asked what it holds: {error}")
     return found
-
-
-def _reached(topology: Topology, name: str, connections: JobConnections) -> KafkaCluster:
-    declared = topology.cluster(name)
-    cluster = audited(name, declared, connections)
-    if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
-        cluster.close()
-        raise Refused(f"{name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
-    return cluster
 
 
 def _flow_says(topology: Topology, left: AbandonedGroup, new: KafkaCluster) -> Mapping[TopicPartition, int]:
@@ -154,6 +145,4 @@ def _kept(store: StrandedStore) -> StrandedList | None:
 
 def _uri(topology: Topology, store: StrandedStore) -> Any:
     """Return the list's folder as Spark names it."""
-    root = topology.evidence.root
-    whole = root if "://" in root else f"file://{root}"
-    return f"{whole.rstrip('/')}/stranded/{store.folder.parent.name}/{store.folder.name}"
+    return f"{uri_of(topology.evidence.root).rstrip('/')}/stranded/{store.folder.parent.name}/{store.folder.name}"
