@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from uuid import uuid4
 
 from kafka_dr.adoption.adopt import adopt
@@ -38,6 +39,7 @@ class MemberProtection(Protection):
 
     union: tuple[str, ...] = ()
     local: tuple[str, ...] = ()
+    rests: Mapping[str, str] = MappingProxyType({})
     #: The members; all clusters of the lab if there is none.
     members: tuple[str, ...] = ()
     #: The clusters that hold copies of all others; none where each of them does.
@@ -67,7 +69,7 @@ class MemberProtection(Protection):
             "transactional_id_prefixes": (f"{self.block}-",),
             "flow": base.flow.model_copy(update={"naming": "default"}),
         }
-        keys |= {"union": self.union, "local": self.local}
+        keys |= {"union": self.union, "local": self.local, "rest_read_by": dict(self.rests)}
         if self.conflicts is not None:
             keys["conflicts"] = self.conflicts
         keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.hubs or self._names}
@@ -176,11 +178,15 @@ class Members(dict[str, NamedGroup]):
             assert isinstance(each.protection, MemberProtection)
             each.protection.union = (group,)
 
-    def read_locally(self, group: str) -> None:
-        """Declare a consumer group that runs on each member and reads what is written there alone."""
+    def read_locally(self, group: str, *, rest: str = "") -> None:
+        """Declare a consumer group that runs on each member and reads what is written there alone.
+
+        :param rest: how the groups are called that read elsewhere what it has left on a lost member; empty: none does
+        """
         for each in self.values():
             assert isinstance(each.protection, MemberProtection)
             each.protection.local = (group,)
+            each.protection.rests = {group: rest} if rest else {}
 
     def audit_conflicts(self, declared: ConflictsSpec) -> None:
         """Declare that conflicts are audited."""

@@ -16,7 +16,7 @@ from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.clusters.held_back import held_back_in_words
 from kafka_dr.codec import GroupPositions, StoredDocument, stored
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.group_offsets import other_topics, unmovable_groups
+from kafka_dr.group_offsets import local_groups, other_topics, unmovable_groups
 from kafka_dr.group_offsets.left_to_do import read_share_starts
 from kafka_dr.group_offsets.other_topics import Elsewhere, ReadElsewhere
 from kafka_dr.json_documents import DocumentDamaged, JsonFile, Recorder, not_recorded
@@ -54,6 +54,7 @@ class LastLook(StoredDocument):
     :param held_back: ranges of acknowledged records that an open transaction kept from being copied, by partition
     :param undecided: ranges of records of open transactions, by partition: lost only if they are not aborted
     :param held_by: whose transactions those are and since when, in words
+    :param local: what groups had committed there that read there alone, and that no failover moves
     :param ids_of_copies: of the copies there that have other names than their originals, by their names
     :param copy_lag_seconds: how long the copy took, as canaries showed it; ``None`` if unknown
     :param usual_per_second: offsets that are written in a second, over about an hour; ``None`` if unknown
@@ -78,6 +79,7 @@ class LastLook(StoredDocument):
     held_back: HeldRanges = field(default_factory=dict)
     undecided: HeldRanges = field(default_factory=dict)
     held_by: tuple[str, ...] = ()
+    local: GroupPositions = field(default_factory=dict, metadata=stored(omitted=True))
     ids_of_copies: Mapping[str, str] = field(default_factory=dict, metadata=stored(omitted=True))
     copy_lag_seconds: float | None = field(default=None, metadata=stored(omitted=True))
     usual_per_second: float | None = field(default=None, metadata=stored(omitted=True))
@@ -196,7 +198,8 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
 def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     source = context.operator(flow.source)
     at: datetime = context.clock.now()
-    groups = source.groups.offsets(context.moved_groups(flow.source), require_stable=False)
+    moved, local = context.moved_groups(flow.source), local_groups.on(context, flow.source)
+    groups = source.groups.offsets([*moved, *local], require_stable=False)
     held = source.held_back.look(context.partitions(flow.source))
     ends = held.ends
     try:
@@ -221,7 +224,9 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
         groups={
             group: {p: at for p, at in offsets.items() if context.group.moves_positions_in(p.topic, flow.source)}
             for group, offsets in groups.items()
+            if group in moved
         },
+        local=local_groups.owned(context, {group: groups[group] for group in local if group in groups}),
         waiting={p: tuple(offsets) for p, offsets in waiting.items()},
         more_than_offsets=more,
         share_starts=shared,

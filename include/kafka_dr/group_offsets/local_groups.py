@@ -1,12 +1,16 @@
-"""What groups that read on each member what is written there alone have left on a member that is going to be left.
+"""What groups that read on each member what is written there alone have left on a member that is left, or is lost.
 
-They are not moved, and read nothing of that member elsewhere: what they have left there, they read there.
+They are not moved. What they have left on a member they read there; of a lost one another group can read it elsewhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+
 from kafka_dr.counted import counted
 from kafka_dr.outcomes import Check
+from kafka_dr.positions import Committed, TopicPartition
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
@@ -14,23 +18,86 @@ NAME = "local_groups_left"
 _MOST_NAMED = 3
 
 
+def on(context: GroupContext, cluster: str) -> Sequence[str]:
+    """Return the groups that would leave something on a cluster; none if other members' clients are there."""
+    member_of = context.declared.member_of
+    return member_of.local if member_of is not None and context.declared.closes(cluster) else ()
+
+
+def owned(context: GroupContext, committed: Committed) -> dict[str, dict[TopicPartition, int]]:
+    """Return what groups have committed in the topics of the protection group, on the cluster of their originals."""
+    owns = context.group.owns_topic
+    return {group: {p: at for p, at in found.items() if owns(p.topic)} for group, found in committed.items()}
+
+
+def left(committed: Committed, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Return how many records each group has left, at most; groups that have read all are not named. Pure.
+
+    :param ends: high watermarks
+    """
+    counts = {
+        group: sum(max(0, ends[p] - at) for p, at in found.items() if p in ends)
+        for group, found in sorted(committed.items())
+    }
+    return {group: count for group, count in counts.items() if count}
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """Say how many records groups have left."""
+    said = [f"{group} at most {counted(many, 'record')}" for group, many in counts.items()]
+    return ", ".join(first_few(said, _MOST_NAMED))
+
+
 def local_groups_left(run: Run) -> Check:
     """Say before a planned failover how many records these groups have left, at most."""
+    source, groups = run.operator(run.source), on(run, run.source)
+    committed = owned(run, source.groups.offsets(groups, require_stable=False)) if groups else {}
+    found = left(committed, source.topics.high_watermarks({p for offsets in committed.values() for p in offsets}))
+    if not found:
+        return Check(NAME, "ok", f"no group that reads on {run.source} alone has records left there")
+    said = (
+        f"to read on {run.source} have {in_words(found)}: they stay readable there and nowhere else, so let these "
+        "groups run there until they have read them"
+    )
+    return Check(NAME, "warning", said)
+
+
+def lost_with_source(run: Run, committed: Committed, ends: Mapping[TopicPartition, int]) -> Check:
+    """Say before an unplanned failover what these groups had left on the source when it was seen last.
+
+    :param committed: what they had committed then
+    :param ends: where the source ended then
+    """
+    counts, rests = left(committed, ends), rest_groups(run)
+    if not counts:
+        return Check(NAME, "ok", f"no group that reads on {run.source} alone is known to have records left there")
+    said = f"when {run.source} was seen last, {in_words(counts)} had not been read there"
+    read = {group: rests[group] for group in counts if group in rests}
+    if busy := _running(run, read.values()):
+        todo = f"{' and '.join(busy)} runs on {run.target}, so its offsets are not set: stop it before you approve"
+        return Check(NAME, "warning", f"{said}. {todo}")
+    by = [f"{rest} reads what {group} has left, as far as it was copied" for group, rest in read.items()]
+    by += [f"what {group} has left waits until {run.source} is back" for group in counts if group not in rests]
+    return Check(NAME, "ok" if len(read) == len(counts) else "warning", f"{said}; on {run.target} {'; '.join(by)}")
+
+
+def rest_groups(run: Run) -> Mapping[str, str]:
+    """Return, by group, the one that reads elsewhere what it has left on the source."""
     member_of = run.declared.member_of
-    groups = member_of.local if member_of is not None and run.declared.closes(run.source) else ()
-    source = run.operator(run.source)
-    committed = source.groups.offsets(groups, require_stable=False) if groups else {}
-    owned = {p for offsets in committed.values() for p in offsets if run.group.owns_topic(p.topic)}
-    ends = source.topics.high_watermarks(owned)
-    left = {
-        group: sum(max(0, ends[p] - offset) for p, offset in offsets.items() if p in ends)
-        for group, offsets in sorted(committed.items())
-    }
-    if said := [f"{group} at most {counted(many, 'record')}" for group, many in left.items() if many]:
-        return Check(
-            NAME,
-            "warning",
-            f"to read on {run.source} have {', '.join(first_few(said, _MOST_NAMED))}: they stay readable there and "
-            "nowhere else, so let these groups run there until they have read them",
-        )
-    return Check(NAME, "ok", f"no group that reads on {run.source} alone has records left there")
+    return member_of.rest_groups if member_of is not None and run.declared.closes(run.source) else {}
+
+
+def rests_of(run: Run, committed: Committed) -> dict[str, Mapping[TopicPartition, int]]:
+    """Return from where on the source groups read what others have left there, by their own names; not if they run.
+
+    :param committed: what the others had committed on the source
+    """
+    rests = {rest: committed[group] for group, rest in rest_groups(run).items() if committed.get(group)}
+    running = _running(run, rests)
+    return {rest: offsets for rest, offsets in rests.items() if rest not in running}
+
+
+def _running(run: Run, groups: Collection[str]) -> list[str]:
+    """Return those of some groups that have members on the target: the offsets of a live group are never set."""
+    found = run.operator(run.target).groups.states(sorted(groups)) if groups else {}
+    return sorted(state.group for state in found.values() if state.members)

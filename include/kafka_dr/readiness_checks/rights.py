@@ -64,7 +64,7 @@ def needed_rights(
     on_cluster = (_DESCRIBE, AclOperation.ALTER) if changes_acls else (_DESCRIBE,)
     declared = (*group.literal_topics, *group.topic_prefixes, group.canary_topic)
     topics = tuple(dict.fromkeys((*declared, *sorted(existing))))
-    groups = (*group.consumer_groups, *group.consumer_group_prefixes)
+    groups = (*group.groups_set, *group.consumer_group_prefixes)
     ids = (*group.transactional_ids, *group.transactional_id_prefixes)
     kept = (REGISTER_TOPIC, DIGESTS_TOPIC)
     operator, probe, replicator = group.operator_principal, group.probe_principal, group.replicator_principal

@@ -167,7 +167,7 @@ def _names(pattern: str, here: str, spec: ClusterSpec, group: ProtectionGroup) -
             wanted = map(stranded_topic, sorted({*_whole(group), *group.flow.late_to_stranded_topic} if may else ()))
             yield from (each for each in wanted if not covers(each, literals=(), prefixes=group.topic_prefixes))
         case "{groups}":
-            yield from (*group.consumer_groups, *(f"{prefix}*" for prefix in group.consumer_group_prefixes))
+            yield from (*group.groups_set, *(f"{prefix}*" for prefix in group.consumer_group_prefixes))
         case "{source}.*":
             yield from (f"{source}.*" for source in group.origins if source != here)
         case "{syncs}":

@@ -11,7 +11,7 @@ other: where the clients of a hub are moved, its consumer groups continue on the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -24,7 +24,7 @@ from kafka_dr.topology.names import canary_topic_of
 MEMBERS_OF: Mapping[str, tuple[str, ...]] = {"active_active": ("members",), "hub_and_spoke": ("spokes", "hubs")}
 _HUBS = "hubs"
 #: The keys of a block that its protection groups do not have.
-_OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "moves", "conflicts")
+_OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "rest_read_by", "moves", "conflicts")
 
 
 class MemberSpec(Section):
@@ -55,6 +55,11 @@ class BlockSpec(GroupKeys):
     )
     local: tuple[ResourceName, ...] = Field(
         default=(), description="consumer groups that run on each member and read the records of that member alone"
+    )
+    rest_read_by: dict[ResourceName, ResourceName] = Field(
+        default_factory=dict,
+        description="of local groups, how the groups are called that read elsewhere what they have left on a lost "
+        "member; its name follows after a hyphen",
     )
     moves: dict[ResourceName, Name] = Field(
         default_factory=dict,
@@ -104,6 +109,7 @@ class MemberOf:
     :param union: the consumer groups that run on each member and read all
     :param local: those that run on each member and read what is written there alone
     :param hubs: the members that hold copies of all others; none where each member does
+    :param rest_groups: of some local groups, the groups that read elsewhere what they have left if the member is lost
     """
 
     block: str
@@ -112,6 +118,7 @@ class MemberOf:
     union: tuple[str, ...] = ()
     local: tuple[str, ...] = ()
     hubs: tuple[str, ...] = ()
+    rest_groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_first(self) -> bool:
@@ -137,7 +144,10 @@ def memberships(section: str, block: str, keys: Mapping[str, Any]) -> dict[str, 
     groups = group_names(section, block, keys)
     union, local = tuple(keys.get("union", ())), tuple(keys.get("local", ()))
     hubs = tuple(keys.get(_HUBS, ())) if _HUBS in MEMBERS_OF[section] else ()
-    return {name: MemberOf(block, member, groups, union, local, hubs) for member, name in groups.items()}
+    return {
+        name: MemberOf(block, member, groups, union, local, hubs, _rest_groups(keys, member))
+        for member, name in groups.items()
+    }
 
 
 def members_in(section: str, keys: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
@@ -171,7 +181,8 @@ def groups_of(section: str, block: str, raw: Mapping[str, Any]) -> Iterator[tupl
     shared["topics"] = [*_listed(raw, "topics"), *map(canary_topic_of, names.values())]
     found = raw.get("moves")
     moves: dict[str, Any] = found if isinstance(found, dict) else {}
-    everywhere = [*_listed(raw, "union"), *_listed(raw, "local")]
+    rests = [group for member in members for group in _rest_groups(raw, member).values()]
+    everywhere = [*_listed(raw, "union"), *_listed(raw, "local"), *rests]
     for member, (kind, spec) in members.items():
         clusters = [member, *(other for other in holding if other != member)]
         written: _Written = {("clusters", n): (members[each][0], each) for n, each in enumerate(clusters)}
@@ -196,6 +207,12 @@ def groups_of(section: str, block: str, raw: Mapping[str, Any]) -> Iterator[tupl
                 ("consumer_groups",): ("moves",),
             },
         )
+
+
+def _rest_groups(keys: Mapping[str, Any], member: str) -> dict[str, str]:
+    """Return, by local group, the group that reads elsewhere what it has left on a member."""
+    declared = keys.get("rest_read_by")
+    return {group: f"{name}-{member}" for group, name in (declared if isinstance(declared, dict) else {}).items()}
 
 
 def _listed(raw: Mapping[str, Any], key: str) -> list[Any]:

@@ -11,6 +11,7 @@ from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
 
 _GROUPS = "protection_groups"
+_REST = "rest_read_by"
 
 
 def with_groups_of_blocks(document: Document) -> Document:
@@ -68,6 +69,7 @@ def mistakes_of_blocks(document: Document) -> Iterator[Mistake]:
         kind = MEMBERS_OF[section][-1]
         running = [member for member, (declared, _) in members_in(section, keys).items() if declared == kind]
         yield from _moves_with_nobody(document, here, running)
+        yield from _rest_of_nobody(document, here)
         for spoke in document.keys(*here, "spokes"):
             if spoke in document.keys(*here, kind):
                 seen = (
@@ -83,7 +85,8 @@ def mistakes_of_blocks(document: Document) -> Iterator[Mistake]:
 def _read_twice(document: Document, here: Path) -> Iterator[Mistake]:
     first: dict[str, Path] = {}
     moves = ((name, (*here, "moves", name)) for name in document.keys(*here, "moves"))
-    for name, path in (*document.texts(*here, "union"), *document.texts(*here, "local"), *moves):
+    rests = ((str(document.at(*path)), path) for path in ((*here, _REST, g) for g in document.keys(*here, _REST)))
+    for name, path in (*document.texts(*here, "union"), *document.texts(*here, "local"), *moves, *rests):
         if (earlier := first.setdefault(name, path)) != path:
             seen = f"{name!r} is already given in line {document.line(earlier)}"
             yield document.mistake(path, seen, "say once how each consumer group reads")
@@ -95,3 +98,11 @@ def _moves_with_nobody(document: Document, here: Path, members: Sequence[str]) -
         if (whose := document.at(*path)) not in members:
             seen = f"{whose!r} is no cluster of the block on which its readers run"
             yield document.mistake(path, seen, f"write one of {', '.join(members)}")
+
+
+def _rest_of_nobody(document: Document, here: Path) -> Iterator[Mistake]:
+    local = [name for name, _ in document.texts(*here, "local")]
+    for group in document.keys(*here, _REST):
+        if group not in local:
+            seen = f"{group!r} is not among the groups that read on each member what is written there alone"
+            yield document.mistake((*here, _REST, group), seen, "name a group of local")

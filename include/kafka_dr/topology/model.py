@@ -219,6 +219,11 @@ class ProtectionGroup(GroupKeys):
         return self.owns_topic(name) or self.original_of(name, cluster) is not None
 
     @property
+    def groups_set(self) -> tuple[str, ...]:
+        """The declared consumer groups whose offsets a failover sets: those that move, and those that read a rest."""
+        return (*self.consumer_groups, *(self._member_of.rest_groups.values() if self._member_of else ()))
+
+    @property
     def canary_topic(self) -> str:
         """The topic of numbered records that shows whether, when and in which order records are copied."""
         return canary_topic_of(self.name)

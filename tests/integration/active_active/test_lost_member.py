@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.group_offsets import local_groups
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
+from support import outside_view
 from support.checksum import Auditor
 from support.disaster import Disaster, disaster_is_over
 from support.failback_run import FailbackRun
@@ -33,13 +35,24 @@ def test_its_clients_continue_at_another_member_and_what_it_alone_holds_arrives_
     east.write("east", (f"e{n}".encode() for n in range(100)))
     west.write("west", (f"w{n}".encode() for n in range(60)))
     members.wait_copied()
+    local, rest = (f"{east.name}-{name}" for name in ("local", "rest"))
+    members.read_locally(local, rest=rest)
+    read = {east.local(0): 10, east.local(1): 50}
+    east.protection.commit("east", local, read)
     disaster = Disaster.of(SwitchedGroup(east.protection))
+    disaster.look()
     try:
         with disaster.hanging("west-connect"):
             time.sleep(1.0)
             east.write("east", LATE)
             east.protection.lab.kill(disaster.broker)
-        disaster.go(StepName.REPORT)
+        records = disaster.go(StepName.REPORT)
+        (said,) = (each for each in records[StepName.GATHER_EVIDENCE].checks if each.name == local_groups.NAME)
+        assert f"{local} at most 40 records" in said.detail
+        assert f"{rest}-east reads what {local} has left" in said.detail
+        there = outside_view.committed(east.protection, "west")
+        assert there[f"{rest}-east"] == {members.log(p.partition, "east", "west"): at for p, at in read.items()}
+        assert not there.keys() & {local, f"{rest}-west"}, "nothing else of it is set"
         assert disaster.state().phase is Phase.UNFENCED
         assert not members.refused("west")
         west.write("west", (f"both{n}".encode() for n in range(40)))

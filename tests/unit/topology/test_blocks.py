@@ -26,6 +26,7 @@ active_active:
     transactional_ids: [basket-writer]
     union: [shelves]
     local: [mails]
+    rest_read_by: {mails: mails-rest}
     principals: ["User:shop-app"]
     operator_principal: User:op
     probe_principal: User:probe
@@ -56,7 +57,8 @@ def test_each_member_has_a_group_of_its_clients_with_all_topics_and_a_route_of_i
     assert (east.initial_active, west.initial_active) == ("east", "west")
     assert east.topics == west.topics == ("baskets", "shop-east.dr-canary", "shop-west.dr-canary")
     assert east.route != west.route
-    assert east.readers.consumer_groups == ("shelves", "mails")
+    assert east.readers.consumer_groups == ("shelves", "mails", "mails-rest-east", "mails-rest-west")
+    assert (east.groups_set, west.groups_set) == (("mails-rest-east",), ("mails-rest-west",))
     assert east.shares_with(west)
     assert not east.shares_with(topology.group("orders"))
 
@@ -100,6 +102,8 @@ def test_no_two_groups_of_a_block_add_the_same_deny(edited: Edit, load_text: Loa
         ("shop-west.json", "shop-east.json", "active_active.shop.members.west.route.path", "already given"),
         ("west: {route", "north: {route", "active_active.shop.members.north", "no cluster 'north'"),
         ("topics: [baskets]", "topic: [baskets]", "active_active.shop.topic", "topics"),
+        ("mails: mails-rest", "mail: mails-rest", "active_active.shop.rest_read_by.mail", "name a group of local"),
+        ("mails: mails-rest", "mails: shelves", "active_active.shop.rest_read_by.mails", "already given"),
         ("local: [mails]", "moves: {mails: north}", "active_active.shop.moves.mails", "write one of east, west"),
         ("local: [mails]", "moves: {shelves: east}", "active_active.shop.moves.shelves", "already given"),
         ('["User:shop-app"]', '["User:probe"]', "active_active.shop.principals[0]", "probe_principal"),

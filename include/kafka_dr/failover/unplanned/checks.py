@@ -31,7 +31,7 @@ from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.closure import found_in
-from kafka_dr.group_offsets import group_costs, other_topics
+from kafka_dr.group_offsets import group_costs, local_groups, other_topics
 from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import PASSING, Check
 from kafka_dr.register import Phase, RegisterState
@@ -83,6 +83,7 @@ def target_checks(run: Run) -> tuple[Check, ...]:
         questions[members.TARGET_SERVES] = lambda: members.target_serves(run)
         questions[members.NO_GUESTS] = lambda: members.guests_are_left(run)
         questions[members.FROZEN_ELSEWHERE] = lambda: members.frozen_where_known(run)
+        questions[local_groups.NAME] = lambda: last_known.local_groups_left(run)
     if run.declared.topic_patterns:
         # Of topics that only the source has, nothing can be asked.
         questions[pattern_topics.NAME] = lambda: pattern_topics.topics_of_patterns(run, (run.target,))[0]

@@ -11,7 +11,7 @@ from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.failover.unplanned.read_in_copies import read_in_copies
-from kafka_dr.group_offsets import committed_positions, other_topics
+from kafka_dr.group_offsets import committed_positions, local_groups, other_topics
 from kafka_dr.group_offsets.transfers import along_flow, transfers
 from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets.translate.answers import TranslatedOffset, Translation, translations_from_json
@@ -85,6 +85,7 @@ def in_originals(run: Run, *, but: Iterable[TranslatedOffset] = ()) -> list[Tran
     """
     if run.opens_copy:
         return []
+    rests = set(local_groups.rest_groups(run).values())
     placed = {(each.group, each.partition) for each in but}
     owns, known = run.group.owns_topic, last_known.positions(run).groups
     topics = {
@@ -96,7 +97,7 @@ def in_originals(run: Run, *, but: Iterable[TranslatedOffset] = ()) -> list[Tran
         target, read = transfer.target_of(run, "operator"), read_in_copies(run, transfer, known)
         for p, log in sorted(held_by(target, target.topics.partitions(owns), uncommitted=True).items()):
             there = transfer.at_target(p)
-            for group in sorted(known):
+            for group in sorted(known.keys() - rests):
                 if (group, there) not in placed and (p.topic in topics[group] or there in frozen.get(group, {})):
                     synced, left_at = read.get(group, {}).get(p, 0), frozen.get(group, {}).get(there, 0)
                     at = min(max(left_at, synced, log.start), log.end)

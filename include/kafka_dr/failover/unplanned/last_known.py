@@ -9,11 +9,12 @@ from typing import Any
 
 from kafka_dr.audit.kept_frontier import FileFrontierStore, KeptFrontier
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import last_look
+from kafka_dr.group_offsets import last_look, local_groups
 from kafka_dr.group_offsets.last_look import LastLook
 from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
 from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets.translate.answers import Kind
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.flow_seed import all_seeds
 from kafka_dr.runs.run import Run
@@ -66,9 +67,17 @@ def positions(run: Run) -> KnownOffsets:
         return KnownOffsets(_frozen(mine), final=True)
     if "drained" in before:
         # That run may have been rolled back on the source, unseen, and its groups may have read on.
-        return KnownOffsets(_frozen(before), final=False, at=datetime.fromisoformat(before["claim"]["claimed_at"]))
+        claimed_at = datetime.fromisoformat(before["claim"]["claimed_at"])
+        return KnownOffsets({**_frozen(before), **_rests(run)}, final=False, at=claimed_at)
+    if (seen := look(run)) is None:
+        return KnownOffsets({}, final=False)
+    return KnownOffsets({**seen.groups, **_rests(run)}, final=False, at=seen.at, ends=seen.ends)
+
+
+def local_groups_left(run: Run) -> Check:
+    """Say what groups that read on the source alone had left there, and who reads it on the target."""
     seen = look(run)
-    return KnownOffsets(seen.groups, final=False, at=seen.at, ends=seen.ends) if seen else KnownOffsets({}, final=False)
+    return local_groups.lost_with_source(run, seen.local if seen else {}, seen.ends if seen else {})
 
 
 def classes(run: Run) -> dict[str, Kind]:
@@ -177,6 +186,12 @@ def taken_from(run: Run) -> str:
     state = run.register_state
     held = state is not None and state.phase is Phase.SWITCHING and state.run != run.request.run
     return state.run if state is not None and held else ""
+
+
+def _rests(run: Run) -> Mapping[str, Offsets]:
+    """Return where the groups begin that read on the target what others have left on the source."""
+    seen = look(run)
+    return local_groups.rests_of(run, seen.local) if seen else {}
 
 
 def _frozen(facts: Mapping[str, Any]) -> dict[str, Offsets]:
