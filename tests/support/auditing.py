@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from kafka_dr.topology.blocks import MEMBERS_OF, group_names
+from kafka_dr.topology.blocks import MEMBERS_OF, alone_names, group_names
 from lab import rights
 from support.kept_list import CONTENT_KEYS
 from support.protection import Protection
@@ -35,7 +35,7 @@ def topology_file(protection: Protection, *, west: Mapping[str, str] | None = No
     declared = protection.topology.model_dump(mode="json", exclude_none=True)
     for section in MEMBERS_OF:
         for block, spec in declared[section].items():
-            for name in group_names(section, block, spec).values():
+            for name in (*group_names(section, block, spec).values(), *alone_names(block, spec).values()):
                 del declared["protection_groups"][name]
     for group in declared["protection_groups"].values():
         del group["name"]

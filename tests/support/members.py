@@ -15,6 +15,7 @@ from kafka_dr.health.health_check import check_health
 from kafka_dr.naming import DefaultNaming
 from kafka_dr.topology.blocks import (
     ActiveActiveSpec,
+    AloneSpec,
     BlockSpec,
     ConflictsSpec,
     HubAndSpokeSpec,
@@ -40,6 +41,8 @@ class MemberProtection(Protection):
     union: tuple[str, ...] = ()
     local: tuple[str, ...] = ()
     rests: Mapping[str, str] = MappingProxyType({})
+    #: What moves without the clients of a member: by name where it begins.
+    alone: Mapping[str, str] = MappingProxyType({})
     #: The members; all clusters of the lab if there is none.
     members: tuple[str, ...] = ()
     #: The clusters that hold copies of all others; none where each of them does.
@@ -73,6 +76,14 @@ class MemberProtection(Protection):
         if self.conflicts is not None:
             keys["conflicts"] = self.conflicts
         keys["moves"] = {f"{self.block}-{name}-moves": name for name in self.hubs or self._names}
+        keys["moves_alone"] = {
+            name: AloneSpec(
+                begins_on=begins_on,
+                consumer_groups=(f"{self.block}-{name}-moves",),
+                route=self._route(base.route, name),
+            )
+            for name, begins_on in self.alone.items()
+        }
         members = {name: MemberSpec(route=self._route(base.route, name)) for name in self._names}
         hubs = {name: members.pop(name) for name in self.hubs}
         section = "hub_and_spoke" if hubs else "active_active"
@@ -187,6 +198,15 @@ class Members(dict[str, NamedGroup]):
             assert isinstance(each.protection, MemberProtection)
             each.protection.local = (group,)
             each.protection.rests = {group: rest} if rest else {}
+
+    def move_alone(self, name: str, begins_on: str) -> NamedGroup:
+        """Declare a consumer group that moves without the clients of a member, and adopt it."""
+        protections = [each.protection for each in self.values() if isinstance(each.protection, MemberProtection)]
+        first = protections[0]
+        protections.append(MemberProtection(first.lab, first.folder, name=f"{self.block}-{name}"))
+        for each in protections:
+            each.alone = {name: begins_on}
+        return NamedGroup.adopt_created(protections[-1])
 
     def audit_conflicts(self, declared: ConflictsSpec) -> None:
         """Declare that conflicts are audited."""

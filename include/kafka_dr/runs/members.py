@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 
 from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
@@ -82,9 +83,8 @@ def is_first_of_moving(run: Run) -> bool:
     member_of = run.declared.member_of
     if member_of is None:
         return True
-    order = list(member_of.groups)
-    earlier = (member_of.groups[member] for member in order[: order.index(member_of.member)])
-    found = (_record(run, group) for group in earlier)
+    earlier = takewhile(lambda member: member != member_of.member, member_of.groups)
+    found = (_record(run, member_of.groups[member]) for member in earlier)
     return not any(isinstance(state, RegisterState) and _moves(state) for state in found)
 
 

@@ -24,13 +24,23 @@ from kafka_dr.topology.names import canary_topic_of
 MEMBERS_OF: Mapping[str, tuple[str, ...]] = {"active_active": ("members",), "hub_and_spoke": ("spokes", "hubs")}
 _HUBS = "hubs"
 #: The keys of a block that its protection groups do not have.
-_OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "rest_read_by", "moves", "conflicts")
+_ALONE = "moves_alone"
+_OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "rest_read_by", "moves", _ALONE, "conflicts")
 
 
 class MemberSpec(Section):
     """A cluster that applications use together with the others."""
 
     route: RouteSpec = Field(description="where the clients of this member look up the cluster that serves them")
+
+
+class AloneSpec(MemberSpec):
+    """Consumer groups that run on one member at a time, and move without the clients of a member."""
+
+    begins_on: Name = Field(description="the member on which they run when the topology is adopted")
+    consumer_groups: Annotated[tuple[ResourceName, ...], Field(min_length=1)] = Field(
+        description="the consumer groups, which move together"
+    )
 
 
 class ConflictsSpec(Section):
@@ -65,6 +75,10 @@ class BlockSpec(GroupKeys):
         default_factory=dict,
         description="consumer groups that run on one member at a time and read all: the member with whose clients each "
         "one moves",
+    )
+    moves_alone: dict[Name, AloneSpec] = Field(
+        default_factory=dict,
+        description="consumer groups that run on one member at a time and read all, and move by themselves, by a name",
     )
 
 
@@ -104,12 +118,13 @@ class MemberOf:
     """What a protection group is in a block.
 
     :param block: the name of the block
-    :param member: the one whose clients the group is
+    :param member: the one whose clients the group is; empty if it is consumer groups alone
     :param groups: the names of the groups of all members' clients, by member, in the order of the file
     :param union: the consumer groups that run on each member and read all
     :param local: those that run on each member and read what is written there alone
     :param hubs: the members that hold copies of all others; none where each member does
     :param rest_groups: of some local groups, the groups that read elsewhere what they have left if the member is lost
+    :param alone: the names of the groups that are consumer groups alone
     """
 
     block: str
@@ -119,6 +134,7 @@ class MemberOf:
     local: tuple[str, ...] = ()
     hubs: tuple[str, ...] = ()
     rest_groups: Mapping[str, str] = field(default_factory=dict)
+    alone: tuple[str, ...] = ()
 
     @property
     def is_first(self) -> bool:
@@ -127,8 +143,8 @@ class MemberOf:
 
     @property
     def canary_topics(self) -> frozenset[str]:
-        """The canary topics of all members' groups, which each of the groups has among its topics."""
-        return frozenset(map(canary_topic_of, self.groups.values()))
+        """The canary topics of all groups, which each of the groups has among its topics."""
+        return frozenset(map(canary_topic_of, (*self.groups.values(), *self.alone)))
 
     @property
     def holding(self) -> tuple[str, ...]:
@@ -144,9 +160,10 @@ def memberships(section: str, block: str, keys: Mapping[str, Any]) -> dict[str, 
     groups = group_names(section, block, keys)
     union, local = tuple(keys.get("union", ())), tuple(keys.get("local", ()))
     hubs = tuple(keys.get(_HUBS, ())) if _HUBS in MEMBERS_OF[section] else ()
+    alone = alone_names(block, keys)
     return {
-        name: MemberOf(block, member, groups, union, local, hubs, _rest_groups(keys, member))
-        for member, name in groups.items()
+        name: MemberOf(block, member, groups, union, local, hubs, _rest_groups(keys, member), tuple(alone.values()))
+        for member, name in (*groups.items(), *(("", name) for name in alone.values()))
     }
 
 
@@ -154,8 +171,7 @@ def members_in(section: str, keys: Mapping[str, Any]) -> dict[str, tuple[str, An
     """Return the members that a block declares, each with the key below which it does, and what it says there."""
     found: dict[str, tuple[str, Any]] = {}
     for kind in MEMBERS_OF[section]:
-        declared = keys.get(kind)
-        for member, spec in (declared if isinstance(declared, dict) else {}).items():
+        for member, spec in _mapping(keys, kind).items():
             found.setdefault(member, (kind, spec))
     return found
 
@@ -163,6 +179,11 @@ def members_in(section: str, keys: Mapping[str, Any]) -> dict[str, tuple[str, An
 def group_names(section: str, block: str, keys: Mapping[str, Any]) -> dict[str, str]:
     """Return the names of the protection groups of a block, by member."""
     return {member: f"{block}-{member}" for member in members_in(section, keys)}
+
+
+def alone_names(block: str, keys: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the protection groups of a block that are consumer groups alone, by the name in the block."""
+    return {name: f"{block}-{name}" for name in _mapping(keys, _ALONE)}
 
 
 #: Where keys of a group are written in its block, by their way in the group.
@@ -175,44 +196,64 @@ def groups_of(section: str, block: str, raw: Mapping[str, Any]) -> Iterator[tupl
     :param raw: the block as it is written
     :returns: by group its name, its keys, and where in the block those are written that are not at its top
     """
-    members, names = members_in(section, raw), group_names(section, block, raw)
+    members, names, alone = members_in(section, raw), group_names(section, block, raw), alone_names(block, raw)
     holding = [member for member, (kind, _) in members.items() if kind == MEMBERS_OF[section][-1]]
     shared = {key: value for key, value in raw.items() if key not in _OWN_KEYS}
-    shared["topics"] = [*_listed(raw, "topics"), *map(canary_topic_of, names.values())]
-    found = raw.get("moves")
-    moves: dict[str, Any] = found if isinstance(found, dict) else {}
+    shared["topics"] = [*_listed(raw, "topics"), *map(canary_topic_of, (*names.values(), *alone.values()))]
+    moving: dict[str, list[Any]] = {name: [] for name in names.values()}
+    for group, whose in _mapping(raw, "moves").items():
+        moving.setdefault(names.get(whose, ""), []).append(group)
+    declared = {alone[key]: spec if isinstance(spec, dict) else {} for key, spec in _mapping(raw, _ALONE).items()}
+    moving |= {name: _listed(spec, "consumer_groups") for name, spec in declared.items()}
     rests = [group for member in members for group in _rest_groups(raw, member).values()]
-    everywhere = [*_listed(raw, "union"), *_listed(raw, "local"), *rests]
+
+    def keys_of(name: str, clusters: list[str], begins_on: Any, route: Any) -> dict[str, Any]:
+        # What moves with others reads here, too, once these are here.
+        others = [group for of, groups in moving.items() if of != name for group in groups]
+        return {
+            **shared,
+            "clusters": clusters,
+            "initial_active": begins_on,
+            "route": route,
+            "consumer_groups": moving[name],
+            "readers": {"consumer_groups": [*_listed(raw, "union"), *_listed(raw, "local"), *rests, *others]},
+        }
+
     for member, (kind, spec) in members.items():
         clusters = [member, *(other for other in holding if other != member)]
-        written: _Written = {("clusters", n): (members[each][0], each) for n, each in enumerate(clusters)}
         yield (
             names[member],
-            {
-                **shared,
-                "clusters": clusters,
-                "initial_active": member,
-                "route": spec.get("route") if isinstance(spec, dict) else None,
-                "consumer_groups": [group for group, whose in moves.items() if whose == member],
-                # What moves with other clients reads here, too, once these are here.
-                "readers": {
-                    "consumer_groups": [*everywhere, *(group for group, whose in moves.items() if whose != member)]
-                },
-            },
+            keys_of(names[member], clusters, member, spec.get("route") if isinstance(spec, dict) else None),
             {
                 ("clusters",): (kind,),
-                **written,
+                **{("clusters", n): (members[each][0], each) for n, each in enumerate(clusters)},
                 ("initial_active",): (kind,),
                 ("route",): (kind, member, "route"),
                 ("consumer_groups",): ("moves",),
+            },
+        )
+    for key, name in alone.items():
+        here, spec = (_ALONE, key), declared[name]
+        yield (
+            name,
+            keys_of(name, holding, spec.get("begins_on"), spec.get("route")),
+            {
+                ("clusters",): here,
+                ("initial_active",): (*here, "begins_on"),
+                ("route",): (*here, "route"),
+                ("consumer_groups",): (*here, "consumer_groups"),
             },
         )
 
 
 def _rest_groups(keys: Mapping[str, Any], member: str) -> dict[str, str]:
     """Return, by local group, the group that reads elsewhere what it has left on a member."""
-    declared = keys.get("rest_read_by")
-    return {group: f"{name}-{member}" for group, name in (declared if isinstance(declared, dict) else {}).items()}
+    return {group: f"{name}-{member}" for group, name in _mapping(keys, "rest_read_by").items()}
+
+
+def _mapping(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = raw.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _listed(raw: Mapping[str, Any], key: str) -> list[Any]:

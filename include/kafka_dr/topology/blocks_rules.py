@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_dr.topology.blocks import MEMBERS_OF, group_names, groups_of, members_in
+from kafka_dr.topology.blocks import MEMBERS_OF, alone_names, group_names, groups_of, members_in
 from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.mistakes import Mistake
 
 _GROUPS = "protection_groups"
 _REST = "rest_read_by"
+_ALONE, _RUNNING = "moves_alone", "consumer_groups"
 
 
 def with_groups_of_blocks(document: Document) -> Document:
@@ -76,7 +77,7 @@ def mistakes_of_blocks(document: Document) -> Iterator[Mistake]:
                     f"{spoke!r} is a spoke and a hub, and a cluster that takes writes and holds all copies is a member"
                 )
                 yield document.mistake((*here, "spokes", spoke), seen, "declare it as a member of active_active")
-        for name in group_names(section, block, keys).values():
+        for name in (*group_names(section, block, keys).values(), *alone_names(block, keys).values()):
             if document.written.get((_GROUPS, name), here)[:2] != here or (_GROUPS, name) in document.lines:
                 seen = f"the block means a protection group {name!r}, and there is another one of this name"
                 yield document.mistake(here, seen, "rename the block, or the other group")
@@ -86,7 +87,8 @@ def _read_twice(document: Document, here: Path) -> Iterator[Mistake]:
     first: dict[str, Path] = {}
     moves = ((name, (*here, "moves", name)) for name in document.keys(*here, "moves"))
     rests = ((str(document.at(*path)), path) for path in ((*here, _REST, g) for g in document.keys(*here, _REST)))
-    for name, path in (*document.texts(*here, "union"), *document.texts(*here, "local"), *moves, *rests):
+    alone = (each for key in document.keys(*here, _ALONE) for each in document.texts(*here, _ALONE, key, _RUNNING))
+    for name, path in (*document.texts(*here, "union"), *document.texts(*here, "local"), *moves, *rests, *alone):
         if (earlier := first.setdefault(name, path)) != path:
             seen = f"{name!r} is already given in line {document.line(earlier)}"
             yield document.mistake(path, seen, "say once how each consumer group reads")

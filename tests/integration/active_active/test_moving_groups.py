@@ -7,6 +7,7 @@ import pytest
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.read_permission import ReadVerdict
 from kafka_dr.group_offsets.sync_archive import archive_syncs
+from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.request import StepName
 from kafka_dr.watch.canary_check import watch_canary
 from lab import rights
@@ -37,6 +38,27 @@ def test_it_moves_with_the_clients_of_its_member_and_is_frozen_wherever_it_does_
         assert (may_read(members, target, readers), may_read(members, source, readers)) == (True, False)
         east.write(target, (f"on {target} {n}".encode() for n in range(10)))
         members.wait_copied()
+
+
+def test_a_group_moves_alone_while_the_clients_of_all_members_continue_where_they_are(members: Members) -> None:
+    east, west = members["east"], members["west"]
+    stock = members.move_alone("stock", "west")
+    readers = f"{stock.name}-moves"
+    east.write("east", (f"e{n}".encode() for n in range(60)))
+    west.write("west", (f"w{n}".encode() for n in range(40)))
+    members.wait_copied()
+    for source, target, step in (("west", "east", 7), ("east", "west", 12)):
+        assert (may_read(members, source, readers), may_read(members, target, readers)) == (True, False)
+        before = unread(members, source, read_up_to(members, source, readers, step))
+        assert stock.move()[StepName.REPORT].good
+        assert unread(members, target, outside_view.committed(stock.protection, target)[readers]) == before
+        for each in (*members.values(), stock):
+            with each.protection.clients() as clients:
+                assert check_health(each.name, clients).outcome == "ok"
+        assert (may_read(members, source, readers), may_read(members, target, readers)) == (False, True)
+        assert (east.active, west.active) == ("east", "west")
+        assert not members.refused("east")
+        assert not members.refused("west")
 
 
 def test_if_its_member_is_lost_it_reads_again_only_what_no_offset_sync_shows_to_be_read(members: Members) -> None:

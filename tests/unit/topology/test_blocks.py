@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
 import pytest
 
@@ -27,6 +28,8 @@ active_active:
     union: [shelves]
     local: [mails]
     rest_read_by: {mails: mails-rest}
+    moves_alone:
+      stock: {begins_on: west, consumer_groups: [counts], route: {kind: file, path: /srv/route/stock.json}}
     principals: ["User:shop-app"]
     operator_principal: User:op
     probe_principal: User:probe
@@ -55,9 +58,9 @@ def test_each_member_has_a_group_of_its_clients_with_all_topics_and_a_route_of_i
 
     assert (east.clusters, west.clusters) == (("east", "west"), ("west", "east"))
     assert (east.initial_active, west.initial_active) == ("east", "west")
-    assert east.topics == west.topics == ("baskets", "shop-east.dr-canary", "shop-west.dr-canary")
+    assert east.topics == west.topics == ("baskets", *(f"shop-{name}.dr-canary" for name in ("east", "west", "stock")))
     assert east.route != west.route
-    assert east.readers.consumer_groups == ("shelves", "mails", "mails-rest-east", "mails-rest-west")
+    assert east.readers.consumer_groups == ("shelves", "mails", "mails-rest-east", "mails-rest-west", "counts")
     assert (east.groups_set, west.groups_set) == (("mails-rest-east",), ("mails-rest-west",))
     assert east.shares_with(west)
     assert not east.shares_with(topology.group("orders"))
@@ -78,13 +81,24 @@ def test_each_flow_and_each_fence_of_topics_belongs_to_the_clients_of_its_source
     assert not plan.apart(east, "west")
 
 
+def test_consumer_groups_that_move_alone_are_a_group_that_closes_no_topic_and_owns_no_flow(
+    edited: Edit, load_text: Load
+) -> None:
+    stock = load_text(with_block(edited)).group("shop-stock")
+
+    assert (stock.clusters, stock.initial_active, stock.consumer_groups) == (("east", "west"), "west", ("counts",))
+    assert stock.readers.consumer_groups == ("shelves", "mails", "mails-rest-east", "mails-rest-west")
+    assert not any(stock.closes(cluster) or stock.owns_flows_from(cluster) for cluster in stock.clusters)
+    assert {acl.resource for acl in plan.every(stock, "east")} == {ResourceType.GROUP}
+
+
 def test_no_two_groups_of_a_block_add_the_same_deny(edited: Edit, load_text: Load) -> None:
     topology = load_text(with_block(edited))
 
     for cluster in ("east", "west"):
-        here = [plan.every(topology.group(name), cluster) for name in ("shop-east", "shop-west")]
+        here = [plan.every(topology.group(name), cluster) for name in ("shop-east", "shop-west", "shop-stock")]
         assert all(here)
-        assert not here[0] & here[1], cluster
+        assert not any(one & other for one, other in combinations(here, 2)), cluster
 
 
 @pytest.mark.parametrize(
@@ -102,6 +116,9 @@ def test_no_two_groups_of_a_block_add_the_same_deny(edited: Edit, load_text: Loa
         ("shop-west.json", "shop-east.json", "active_active.shop.members.west.route.path", "already given"),
         ("west: {route", "north: {route", "active_active.shop.members.north", "no cluster 'north'"),
         ("topics: [baskets]", "topic: [baskets]", "active_active.shop.topic", "topics"),
+        ("begins_on: west", "begins_on: north", "active_active.shop.moves_alone.stock.begins_on", "write one of east"),
+        ("[counts]", "[shelves]", "active_active.shop.moves_alone.stock.consumer_groups[0]", "already given"),
+        ("stock.json", "shop-east.json", "active_active.shop.moves_alone.stock.route.path", "already given"),
         ("mails: mails-rest", "mail: mails-rest", "active_active.shop.rest_read_by.mail", "name a group of local"),
         ("mails: mails-rest", "mails: shelves", "active_active.shop.rest_read_by.mails", "already given"),
         ("local: [mails]", "moves: {mails: north}", "active_active.shop.moves.mails", "write one of east, west"),

@@ -63,8 +63,8 @@ def _can_be_handed_back(context: ReleaseContext) -> Check:
 def _copies_stay_closed(context: ReleaseContext) -> Check:
     """Return whether somebody keeps applications from writing to copies on a member after its group is released."""
     name, member_of = "copies_stay_closed", context.run.declared.member_of
-    if member_of is None:
-        return Check(name, "ok", "the group is alone with its copies")
+    if member_of is None or not member_of.member:
+        return Check(name, "ok", "no copy is closed by this group alone")
     others = ", ".join(group for group in member_of.groups.values() if group != context.run.declared.name)
     said = (
         f"nobody keeps applications from writing to copies on {member_of.member} after the release. If other members "
