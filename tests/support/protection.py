@@ -42,6 +42,7 @@ from kafka_dr.topology.access_rules import AccessRulesSpec
 from kafka_dr.topology.evidence import RetentionSpec
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import ProtectionGroup, Topology
+from kafka_dr.topology.residency import ResidencySpec
 from kafka_dr.verbs.ask_approval import ask_approval
 from kafka_dr.verbs.runner import run_step
 from lab import rights
@@ -78,6 +79,7 @@ class Protection:
     :param evidence: what the topology says of evidence in addition
     :param endpoints: HTTP services of the test's own, by connection id
     :param access_rules: where the rules of clusters are kept, by cluster; on the brokers if left out
+    :param residency: topics that certain clusters alone may hold, by the name of the rule
     :param replication: what runs the flows
     :param neighbours: names of protection groups that are declared as well, each with the prefix of its topics
     """
@@ -91,6 +93,7 @@ class Protection:
     neighbours: tuple[str, ...] = ()
     access_rules: dict[str, AccessRulesSpec] = field(default_factory=dict)
     endpoints: dict[str, HttpEndpoint] = field(default_factory=dict)
+    residency: dict[str, ResidencySpec] = field(default_factory=dict)
     replication: Callable[[FlowClients], Replication] = MirrorMakerFlows
 
     @property
@@ -149,7 +152,9 @@ class Protection:
             name: spec.model_copy(update={"access_rules": self.access_rules.get(name, spec.access_rules)})
             for name, spec in declared.clusters.items()
         }
-        return declared.model_copy(update={"clusters": clusters, "protection_groups": groups, "evidence": evidence})
+        changed = {"clusters": clusters, "protection_groups": groups, "evidence": evidence}
+        found = declared.model_copy(update={**changed, "data_residency": self.residency})
+        return Topology.model_validate(dict(found)) if self.residency else found
 
     @contextmanager
     def changed(self, **changes: object) -> Iterator[None]:
