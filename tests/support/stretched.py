@@ -12,12 +12,13 @@ import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from lab.credentials import ADMIN
-from lab.rights import DESCRIBE, DESCRIBE_CONFIGS, WRITE, Resource, Right
+from lab.rights import ALTER, DESCRIBE, DESCRIBE_CONFIGS, WRITE, Resource, Right
 from lab.stretch import StretchedCluster
 from support.command_line import Said, called
 from support.waiting import eventually
 
 OBSERVER, SHORTSIGHTED, BLIND, PROBE = "stretch-observer", "stretch-shortsighted", "stretch-blind", "stretch-probe"
+MOVER = "stretch-mover"
 DELAY, PREFIX = "kafka-dr-delay", "stretch."
 _CLUSTER, _TOPIC, _LOOK = Resource.CLUSTER, Resource.TOPIC, (DESCRIBE, DESCRIBE_CONFIGS)
 _RIGHTS = (
@@ -26,6 +27,7 @@ _RIGHTS = (
     Right(SHORTSIGHTED, _CLUSTER, "kafka-cluster", _LOOK, "it sees a part of the topics"),
     Right(SHORTSIGHTED, _TOPIC, f"{PREFIX}seen*", _LOOK, "it sees a part of the topics"),
     Right(BLIND, _TOPIC, f"{PREFIX}*", (DESCRIBE,), "it sees topics, and nothing of the cluster"),
+    Right(MOVER, _CLUSTER, "kafka-cluster", (ALTER, DESCRIBE), "what the guide asks for"),
     Right(PROBE, _TOPIC, DELAY, (DESCRIBE, WRITE), "what the guide asks for"),
 )
 
@@ -43,7 +45,7 @@ class Stretched:
         :param controllers_apart: whether nodes 4, 5 and 6 are controllers alone
         """
         kinds = {"slow_links": not controllers_apart, "controllers_apart": controllers_apart}
-        users = (OBSERVER, SHORTSIGHTED, BLIND, PROBE)
+        users = (OBSERVER, SHORTSIGHTED, BLIND, PROBE, MOVER)
         return cls(StretchedCluster.prepare(folder, port_base=port_base, principals=users, **kinds))
 
     def start(self) -> None:
@@ -85,7 +87,7 @@ class Stretched:
         spec = {"connection": principal, "acks": "all", **declared}
         topology.write_text(yaml.safe_dump({"evidence": {"root": str(folder)}, "stretch_clusters": {"metro": spec}}))
         stored: dict[str, dict[str, Any]] = {
-            each: {"conn_type": "kafka", "extra": self._settings(each)} for each in (principal, PROBE)
+            each: {"conn_type": "kafka", "extra": self._settings(each)} for each in (principal, PROBE, MOVER)
         }
         if password:
             stored[principal]["extra"] = {**self._settings(principal), "sasl.password": password}
@@ -94,9 +96,11 @@ class Stretched:
         environ = {"KAFKA_DR_TOPOLOGY": str(topology), "KAFKA_DR_CONNECTIONS": str(connections)}
         return called("stretch", "metro", *arguments, **environ)
 
-    def looked(self, folder: Path, *, principal: str = OBSERVER, **declared: Any) -> dict[str, Any]:
+    def looked(
+        self, folder: Path, *, principal: str = OBSERVER, arguments: Sequence[str] = (), **declared: Any
+    ) -> dict[str, Any]:
         """Return the report, with the exit code."""
-        said = self.run(folder, "--json", principal=principal, **declared)
+        said = self.run(folder, "--json", *arguments, principal=principal, **declared)
         assert said.out, said.err
         return {**said.json, "exit_code": said.code}
 

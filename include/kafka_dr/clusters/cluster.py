@@ -23,6 +23,7 @@ from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.clusters.placement import Placement
 from kafka_dr.clusters.read_permission import ReadPermission
 from kafka_dr.clusters.remembered_topics import RememberedTopics
+from kafka_dr.clusters.replica_moves import ReplicaMoves
 from kafka_dr.clusters.session import COORDINATORS, REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.clusters.streams_groups import StreamsGroups
@@ -83,6 +84,7 @@ class KafkaCluster:
         self.capacity = Capacity(self._session)
         self.controller_clock = ControllerClock(self._session)
         self.placement = Placement(self._session)
+        self.replica_moves = ReplicaMoves(self._session)
         self.write_delay = WriteDelay(self._session)
 
     def remembering_topics(self) -> KafkaCluster:

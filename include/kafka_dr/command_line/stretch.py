@@ -19,8 +19,9 @@ from kafka_dr.command_line.status_page import plain
 from kafka_dr.connections.port import Connections
 from kafka_dr.connections.sources import ConnectionSource
 from kafka_dr.counted import counted
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.stretch import StretchLook, look_at_stretch
+from kafka_dr.stretch.apply import apply_plan
 from kafka_dr.stretch.plan import StretchPlan, plan_for
 from kafka_dr.topology.declared import UnknownName
 from kafka_dr.topology.stretch import StretchClusterSpec
@@ -48,12 +49,20 @@ def stretch(
     with_plan: Annotated[
         bool, typer.Option("--plan", help="also print what would correct the placement, as Kafka's tools read it")
     ] = False,
+    apply: Annotated[
+        str | None,
+        typer.Option("--apply", metavar="PLAN", help="apply the plan with this digest", show_default=False),
+    ] = None,
+    within: Annotated[float, typer.Option(metavar="SECONDS", help="how long applying it may take")] = 600.0,
     as_json: AsJson = False,
 ) -> None:
     """Say what the loss of each site of a stretch cluster would do now, and what is wrong with its placement.
 
     Reads brokers, partitions, controllers and settings with the connection of the cluster, and changes nothing. If the
     topology says how, it also measures the delay between sites, with small records in a topic of its own.
+
+    With --apply it moves replicas and leaders as a plan says that --plan has printed, one partition after the other, if
+    it is still the plan, and then says how the cluster is.
     """
     try:
         declared = CommandFiles(topology, connections).read_topology().stretch_cluster(cluster)
@@ -61,6 +70,8 @@ def stretch(
     except KafkaDrError as error:
         raise ended(error, ExitCode.MISUSED) from None
     with plain_errors():
+        if apply is not None:
+            _apply(declared, known, apply, within)
         found = _look(declared, known)
         if lost is not None and lost not in found.facts.sites:
             raise UnknownName(f"{cluster} has no site {lost!r}: its sites are {', '.join(found.facts.sites)}")
@@ -85,6 +96,25 @@ def _look(declared: StretchClusterSpec, connections: Connections) -> StretchLook
 
         writer = None if declared.delay is None else reached(declared.delay.connection)
         return look_at_stretch(declared, reached(declared.connection), SystemClock(), writer)
+
+
+def _apply(declared: StretchClusterSpec, connections: Connections, approved: str, seconds: float) -> None:
+    """Apply the plan of now if it is the approved one, and name on stderr what has moved."""
+    if declared.apply_connection is None:
+        raise Refused(
+            f"{declared.name} has no apply_connection, so nothing of it is changed: declare one, or use Kafka's tools "
+            "as --plan prints it"
+        )
+    plan = plan_for(_look(declared, connections).facts)
+    with KafkaCluster(declared.name, connections.kafka(declared.apply_connection)) as cluster:
+        apply_plan(
+            plan,
+            approved,
+            cluster,
+            SystemClock(),
+            seconds=seconds,
+            moved=lambda partition: typer.echo(f"{partition} has moved", err=True),
+        )
 
 
 def _show(found: StretchLook, console: Console) -> None:
@@ -149,7 +179,12 @@ def _named(broker: int | None) -> str:
 def _planned(found: StretchLook, plan: StretchPlan) -> dict[str, Any]:
     left = {why: [*map(str, names)] for why, names in plan.not_fixed.items()}
     return {
-        "plan": {"reassignment": plan.reassignment, "election": plan.election, "not_fixed": left},
+        "plan": {
+            "digest": plan.digest,
+            "reassignment": plan.reassignment,
+            "election": plan.election,
+            "not_fixed": left,
+        },
         "delay_topic": found.command,
     }
 
@@ -168,7 +203,10 @@ def _show_plan(found: StretchLook, plan: StretchPlan) -> None:
         typer.echo(json.dumps(plan.election))
         options = "--election-type PREFERRED --path-to-json-file elect.json"
         typer.echo(f"kafka-leader-election.sh {connect} --admin.config FILE {options}")
-    if not plan.reassign and not plan.elect:
+    if plan.moves_something:
+        command = f"python -m kafka_dr stretch {found.facts.name} --apply {plan.digest}"
+        typer.echo(f"\n# Or, with the apply_connection of the topology, one partition after the other:\n{command}")
+    else:
         typer.echo("\n# Nothing to move.")
     for why, names in plan.not_fixed.items():
         shown = ", ".join(map(str, names[:3])) + (" …" if len(names) > 3 else "")

@@ -1,7 +1,9 @@
-"""Plans as Kafka's own tools read them. They are printed, and applied by nobody but a person. Pure."""
+"""Plans as Kafka's own tools read them. They are printed, and applied only if a person says so. Pure."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -34,6 +36,17 @@ class StretchPlan:
     def election(self) -> dict[str, Any]:
         """The file for ``kafka-leader-election --path-to-json-file``."""
         return {"partitions": [{"topic": p.topic, "partition": p.partition} for p in self.elect]}
+
+    @property
+    def moves_something(self) -> bool:
+        """Whether there is anything to apply."""
+        return bool(self.reassign or self.elect)
+
+    @property
+    def digest(self) -> str:
+        """What a person approves who has read the plan: another plan has another one."""
+        text = json.dumps([self.reassignment, self.election], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def plan_for(facts: StretchFacts) -> StretchPlan:

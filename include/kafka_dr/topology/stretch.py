@@ -55,6 +55,11 @@ class StretchClusterSpec(Section):
         description="what clients wait for: all if every one of them that writes uses acks=all, else not_all; no "
         "cluster shows it, so without this key it is unknown",
     )
+    apply_connection: ConnectionId | None = Field(
+        default=None,
+        description="the connection id of a principal that may ALTER the cluster, by which a person applies a plan; "
+        "left out, plans are only printed",
+    )
     delay: StretchDelaySpec | None = Field(
         default=None, description="how the delay between sites is measured; left out, it is not judged"
     )

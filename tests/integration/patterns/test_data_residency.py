@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def group(protection: Protection) -> PatternedGroup:
-    """A group whose pattern matches orders, and people of whom the law says that east alone may hold them."""
+    """A group whose pattern matches orders, and people, which east alone may hold by law."""
     made = PatternedGroup.declared(protection)
     protection.residency = {"law": ResidencySpec(topic_prefixes=(f"{made.begin}eu.people",), may_be_held_by=("east",))}
     for topic in ("eu.orders", "eu.people"):

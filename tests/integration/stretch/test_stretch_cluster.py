@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from lab.credentials import ADMIN
 from support.kafka_tools import run_as_printed, tools_in
-from support.stretched import BLIND, DELAY, PREFIX, PROBE, SHORTSIGHTED, Stretched
+from support.stretched import BLIND, DELAY, MOVER, PREFIX, PROBE, SHORTSIGHTED, Stretched
 from support.waiting import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -109,6 +109,30 @@ def test_what_the_plan_prints_is_taken_by_kafkas_own_tools_and_leaves_nothing_to
     again = stretched.run(tmp_path, "--plan", delay=delay)
     assert ("# Nothing to move." in again.out, again.code) == (True, 0)
     assert len(stretched.in_sync([DELAY])) == len(PAIRS)
+
+
+def test_a_plan_is_applied_by_the_digest_that_a_person_has_read_and_by_no_other(
+    stretched: Stretched, tmp_path: Path
+) -> None:
+    crowded = (f"{PREFIX}crowded", 0)
+    stretched.create(crowded[0], (3, 6, 1), (1, 2, 3))
+    read = stretched.looked(tmp_path, arguments=("--plan",))["plan"]["digest"]
+    stretched.create(f"{PREFIX}later", (2, 5, 1))
+    apply = {"apply_connection": MOVER}
+    for refused, said in (
+        (stretched.run(tmp_path, "--apply", read, **apply), "is not the plan of now"),
+        (stretched.run(tmp_path, "--apply", read), "has no apply_connection"),
+    ):
+        assert (said in refused.err, refused.code) == (True, 4), refused
+    assert stretched.in_sync([crowded[0]])[crowded] == {3, 6, 1}
+
+    now = stretched.looked(tmp_path, arguments=("--plan",))["plan"]["digest"]
+    denied = stretched.run(tmp_path, "--apply", now, apply_connection=PROBE)
+    assert (denied.code, stretched.in_sync([crowded[0]])[crowded]) == (3, {3, 6, 1}), denied
+    done = stretched.run(tmp_path, "--apply", now, "--plan", **apply)
+    assert (done.code, "# Nothing to move." in done.out) == (0, True), done
+    assert stretched.in_sync([crowded[0]])[crowded] in ({3, 2, 1}, {3, 5, 1})
+    assert f"{crowded[0]}-0 has moved" in done.err
 
 
 def test_a_broker_that_hangs_hides_nothing_else(stretched: Stretched, tmp_path: Path) -> None:
