@@ -92,15 +92,22 @@ class QuickLab(Lab):
     @contextmanager
     def declaring(self, timing: Mapping[str, object], **settings: object) -> Iterator[None]:
         """Declare other settings of each group for a while, some of them of its timing."""
+        with self.declaring_also({}) as declared:
+            for group in declared["protection_groups"].values():
+                group |= settings
+                group["timing"] |= timing
+            replace_file(self.home.root / "topology.yaml", yaml.safe_dump(declared))
+            yield
+
+    @contextmanager
+    def declaring_also(self, sections: Mapping[str, object]) -> Iterator[dict[str, Any]]:
+        """Declare more sections of the topology for a while, and yield all of it."""
         path = self.home.root / "topology.yaml"
         before = path.read_text("utf-8")
-        declared = yaml.safe_load(before)
-        for group in declared["protection_groups"].values():
-            group |= settings
-            group["timing"] |= timing
+        declared = {**yaml.safe_load(before), **sections}
         replace_file(path, yaml.safe_dump(declared))
         try:
-            yield
+            yield declared
         finally:
             replace_file(path, before)
 
