@@ -72,11 +72,16 @@ def all_kept(group: str) -> dict[WatchName, Any]:
     return {name: kept(group, name) for name in WATCHES}
 
 
-def topology_of(*groups: str) -> Topology:
-    """Return as much of a topology as metrics read."""
+def topology_of(*groups: str, conflicts: tuple[str, ...] = ()) -> Topology:
+    """Return as much of a topology as metrics read.
+
+    :param conflicts: blocks whose conflicts are audited
+    """
     objectives = SimpleNamespace(rto_seconds=60, rpo_seconds=60, write_outage_seconds=5)
     spec = SimpleNamespace(clusters=("east", "west"), watch="normal", objectives=objectives)
-    return cast("Topology", SimpleNamespace(protection_groups=dict.fromkeys(groups, spec)))
+    apart = {"stretched": {}, "conflicts": dict.fromkeys(conflicts, ("conflicts",))}
+    declared = SimpleNamespace(protection_groups=dict.fromkeys(groups, spec), watched_apart=apart)
+    return cast("Topology", declared)
 
 
 def keep(root: Path, sentence: str = "all is good") -> None:

@@ -21,10 +21,9 @@ from kafka_dr.evidence.rpo_line import rpo_line
 from kafka_dr.evidence.standby_lines import StandbyLine, standby_lines
 from kafka_dr.evidence.status_colour import WORST_COLOUR_FIRST, CardLine, StatusColour
 from kafka_dr.evidence.status_links import StatusLinks
-from kafka_dr.evidence.stretch_tables import SITES
-from kafka_dr.evidence.tables import Table, made_tables
 from kafka_dr.evidence.trigger_view import FORMS
-from kafka_dr.evidence.watch_row import OUTCOME_WORDS, WatchRow, watch_row
+from kafka_dr.evidence.watch_row import WatchRow, watch_row
+from kafka_dr.evidence.watched_apart import ApartCards, apart_cards
 from kafka_dr.quoting import unescaped
 from kafka_dr.readiness.judge import ASKED, GroupReadiness
 from kafka_dr.situations.group_now import DRILL, GroupNow, group_now
@@ -116,24 +115,6 @@ class GroupCard:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedCard:
-    """Replication that somebody else runs, or a stretch cluster.
-
-    :param href: everything that is kept of it
-    :param word: the worst outcome of what looks at it
-    :param rows: what looks at it
-    :param tables: of a stretch cluster: what the loss of each site would do
-    """
-
-    flow: str
-    href: str
-    word: str
-    colour: StatusColour
-    rows: tuple[WatchRow, ...]
-    tables: tuple[Table, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class StatusView:
     """Everything that the status page shows.
 
@@ -144,10 +125,9 @@ class StatusView:
     :param readiness: the address of the DAG that asks whether each verb could be used
     :param resume: the address of the DAG that ends a run that died
     :param open_runs: what waits for a person, the runs that continue, and dry runs
-    :param observed: flows that are observed alone
     :param problem: why not all of them are known; empty if they are
     :param members: the members of each declaration of active-active use
-    :param stretched: stretch clusters
+    :param apart: what is looked at and is no protection group
     """
 
     at: datetime
@@ -159,9 +139,8 @@ class StatusView:
     resume: str
     open_runs: tuple[OpenRunLine, ...] = ()
     problem: str = ""
-    observed: tuple[ObservedCard, ...] = ()
     members: tuple[MemberMatrix, ...] = ()
-    stretched: tuple[ObservedCard, ...] = ()
+    apart: tuple[ApartCards, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -210,32 +189,29 @@ def build_status_view(
     links: StatusLinks,
     endings: Mapping[str, tuple[RunEnding, ...] | Exception],
     opened: OpenedRuns = OpenedRuns(),  # noqa: B008 - it cannot be changed
-    observed: Mapping[str, WatchedGroup] | None = None,
     reader: str = "",
     blocks: Mapping[str, BlockOfMembers] = MappingProxyType({}),
-    stretched: Mapping[str, WatchedGroup] = MappingProxyType({}),
+    apart: Mapping[str, Mapping[str, WatchedGroup]] = MappingProxyType({}),
 ) -> StatusView:
     """Return the page of these groups, the worst first.
 
     :param now: the time for which the groups were judged, UTC
     :param endings: by group, how its last runs ended, or the error if that cannot be read
     :param opened: the runs that are open
-    :param observed: what was found of each observed flow, by its name
     :param reader: the name of who reads the page; empty where that is not known
     :param blocks: those of members that hold copies of each other, by name
-    :param stretched: what was found of each stretch cluster, by its name
+    :param apart: what was found of what is no protection group, by kind and name
     """
     running = [each for each, _ in opened.running]
     asked = [each for each, _ in opened.runs]
     lines = tuple(open_runs(opened, now, links, endings, reader))
     cards = [_card(each, now, links, endings.get(each.group, ()), running, asked, lines) for each in groups]
     cards.sort(key=lambda card: (card.now.judgement.urgency, card.group))
-    flows = tuple(_observed(each, now, links) for each in (observed or {}).values())
-    spread = tuple(_observed(each, now, links) for each in stretched.values())
+    others = apart_cards(apart, now, links)
     verbs = tuple((title, links.dag(dag_id), what) for title, dag_id, what in _VERBS)
     return StatusView(
         now,
-        _first(cards, flows, spread, links, lines),
+        _first(cards, others, links, lines),
         tuple(cards),
         verbs,
         links.airflow,
@@ -243,18 +219,9 @@ def build_status_view(
         links.dag("dr_resume"),
         lines,
         opened.problem,
-        flows,
         member_matrices(blocks, cards),
-        spread,
+        others,
     )
-
-
-def _observed(flow: WatchedGroup, now: datetime, links: StatusLinks) -> ObservedCard:
-    word, colour = OUTCOME_WORDS[flow.outcome]
-    rows = tuple(watch_row(each, now, links) for each in flow.watches)
-    known = [each.result.facts for each in flow.watches if each.result is not None and not each.reason]
-    tables = tuple(table for facts in known for table in made_tables([SITES], facts))
-    return ObservedCard(flow.group, links.group(flow.group), word, colour, rows, tables)
 
 
 def open_runs(
@@ -290,21 +257,19 @@ def open_runs(
 
 def _first(
     cards: Sequence[GroupCard],
-    flows: Sequence[ObservedCard],
-    spread: Sequence[ObservedCard],
+    others: Sequence[ApartCards],
     links: StatusLinks,
     lines: Sequence[OpenRunLine],
 ) -> HeadlineView:
     judged = [card.now.judgement for card in cards]
     if judged and (found := most_urgent(judged, links, may_answer=may_answer(judged[0].run, lines))):
         return found
-    if not flows and not spread:
+    if not others:
         said = "the topology declares no protection group"
         return HeadlineView("UNKNOWN", "unknown", "", said, "Declare one, and adopt it.", "", None)
-    worst = min((*flows, *spread), key=lambda each: WORST_COLOUR_FIRST.index(each.colour))
-    parts = [counted(len(flows), "observed flow")] if flows else []
-    parts += [counted(len(spread), "stretch cluster")] if spread else []
-    said = f"{', '.join(parts)}, and no protection group"
+    cards_of = (card for each in others for card in each.cards)
+    worst = min(cards_of, key=lambda card: WORST_COLOUR_FIRST.index(card.colour))
+    said = f"{', '.join(each.counted for each in others)}, and no protection group"
     return HeadlineView(worst.word, worst.colour, "", said, "", "", None)
 
 

@@ -88,13 +88,17 @@ def rest_groups(run: Run) -> Mapping[str, str]:
 
 
 def rests_of(run: Run, committed: Committed) -> dict[str, Mapping[TopicPartition, int]]:
-    """Return from where on the source groups read what others have left there, by their own names; not if they run.
+    """Return from where on the source groups read what others have left there, by their own names.
 
     :param committed: what the others had committed on the source
     """
-    rests = {rest: committed[group] for group, rest in rest_groups(run).items() if committed.get(group)}
-    running = _running(run, rests)
-    return {rest: offsets for rest, offsets in rests.items() if rest not in running}
+    return {rest: committed[group] for group, rest in rest_groups(run).items() if committed.get(group)}
+
+
+def without_running(run: Run, committed: Committed) -> Committed:
+    """Leave out those of them that run on the target: they continue where they are."""
+    running = _running(run, committed.keys() & set(rest_groups(run).values()))
+    return {group: offsets for group, offsets in committed.items() if group not in running}
 
 
 def _running(run: Run, groups: Collection[str]) -> list[str]:

@@ -14,6 +14,7 @@ from kafka_dr.readiness.judge import readiness_now, verbs_in
 from kafka_dr.readiness.model import ReadinessUnreadable, VerbReadiness
 from kafka_dr.watch_results import KeptResult, WatchedGroup, WatchName, WatchStatus
 from kafka_dr.watch_results.kept import ROLES
+from kafka_dr.watch_results.watches import believed_for
 
 #: A damaged result may name any number of checks.
 _MOST_CHECKS = 200
@@ -57,6 +58,18 @@ def of_group(watched: WatchedGroup, declared: DeclaredGroup, now: datetime) -> I
             yield MetricSample(table.READINESS_CHECK, (name, verb.verb, check, outcome), 1.0)
     for figure, seconds in declared.objectives.items():
         yield MetricSample(table.OBJECTIVE, (name, figure), seconds)
+
+
+def of_apart(watched: WatchedGroup, now: datetime) -> Iterator[MetricSample]:
+    """Yield what is known of what is no protection group, but is looked at.
+
+    :param now: the time for which it was judged, UTC
+    """
+    limits = {each.watch.name: believed_for(each.watch.every) for each in watched.watches}
+    for status in watched.watches:
+        yield from _of_watch(watched.group, status, DeclaredGroup(watched.group, (), limits, {}), now)
+        facts = status.result.facts if status.result is not None and not status.reason else {}
+        yield from _figures(watched.group, status.watch.name, facts, ())
 
 
 def of_look(kept: KeptResult, clusters: tuple[str, ...]) -> Iterator[MetricSample]:
@@ -170,6 +183,11 @@ def _offsets(group: str, facts: _Facts) -> Iterator[MetricSample]:
     yield MetricSample(table.REDELIVERED, (group, "mirrormaker"), number(facts, "mm2_redelivered"))
 
 
+def _conflicts(group: str, facts: _Facts) -> Iterator[MetricSample]:
+    for count in table.CONFLICT_COUNTS:
+        yield MetricSample(table.CONFLICTS, (group, count), number(facts, count))
+
+
 def _counted(
     metric: table.Metric, labels: tuple[str, ...], known: Iterable[str], found: object
 ) -> Iterator[MetricSample]:
@@ -199,4 +217,5 @@ _FIGURES: dict[WatchName, Callable[[str, _Facts], Iterator[MetricSample]]] = {
     "lag": _lag,
     "checksum": _checksum,
     "offsets": _offsets,
+    "conflicts": _conflicts,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.metrics import table
-from kafka_dr.metrics.of_results import DeclaredGroup, of_group
+from kafka_dr.metrics.of_results import DeclaredGroup, of_apart, of_group
 from kafka_dr.metrics.of_runs import of_runs
 from kafka_dr.metrics.openmetrics import rendered
 from kafka_dr.metrics.samples import MetricSample
@@ -25,9 +25,14 @@ from kafka_dr.watch_results import (
     WatchedGroup,
     WatchResultStore,
     read_endings,
+    read_observed,
     read_status,
 )
 from kafka_dr.watch_results.watches import believed_for
+
+#: Kinds of what is no protection group whose watches are theirs alone: the audits of observed flows are not judged as
+#: those of groups, and alert rules do not know one from the other.
+_APART = ("stretched", "conflicts")
 
 
 def metrics_page(topology: Topology, root: Any, now: datetime) -> str:
@@ -65,6 +70,9 @@ def _samples(topology: Topology, root: Any, now: datetime) -> Iterator[MetricSam
         yield _situation(watched, endings[watched.group], opened, now)
     for group, found in endings.items():
         yield from of_runs(group, found)
+    for kind in _APART:
+        for watched in read_observed(topology.watched_apart[kind], WatchResultStore(root), now).values():
+            yield from of_apart(watched, now)
 
 
 def _situation(

@@ -39,6 +39,8 @@ STANDBY_FIGURES: Mapping[str, tuple[WatchName, str]] = {
     "canary_rpo": ("canary", "rpo_seconds"),
     "verified_rpo": ("checksum", "verified_rpo_seconds"),
 }
+#: What a conflict audit counts, by the facts of its result.
+CONFLICT_COUNTS = ("certain", "possible", "partition_differs", "unknown_offsets")
 #: What has an objective, and is measured by each run.
 FIGURES = ("rto", "rpo", "write_outage")
 #: What the recovery of a failover was spent on; the objective is that of ``rto``.
@@ -167,6 +169,11 @@ HEADROOM = _metric(
     "group",
     "Time until the source may delete a record that is not copied, of the worst partition. NaN without such records.",
     unit="seconds",
+)
+CONFLICTS = _metric(
+    "conflicts",
+    "group count",
+    "What the newest conflict audit of a block counted: conflicts by certainty, and offsets of which nothing is known.",
 )
 CONSUMER_GROUPS = _metric("consumer_groups", "group verdict", "How many consumer groups have this verdict on lag.")
 REDELIVERED = _metric(

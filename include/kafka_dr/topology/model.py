@@ -254,6 +254,10 @@ class ProtectionGroup(GroupKeys):
         return covers(name, literals=self.transactional_ids, prefixes=self.transactional_id_prefixes)
 
 
+#: What looks on a schedule at what is no protection group.
+ApartWatch = Literal["observation", "checksum", "lag", "canary", "stretch", "conflicts"]
+
+
 class Topology(Section):
     """Everything that is declared."""
 
@@ -306,6 +310,16 @@ class Topology(Section):
     def conflict_blocks(self) -> dict[str, ActiveActiveSpec]:
         """The blocks whose conflicts are audited."""
         return {name: spec for name, spec in self.active_active.items() if spec.conflicts is not None}
+
+    @property
+    def watched_apart(self) -> dict[str, dict[str, tuple[ApartWatch, ...]]]:
+        """What is looked at and is no protection group: by kind and name, what looks at it on a schedule."""
+        kinds: dict[str, Mapping[str, ObservedFlowSpec | StretchClusterSpec | ActiveActiveSpec]] = {
+            "observed": self.observed_flows,
+            "stretched": self.stretch_clusters,
+            "conflicts": self.conflict_blocks,
+        }
+        return {kind: {name: tuple(found[name].watches) for name in sorted(found)} for kind, found in kinds.items()}
 
     @property
     def _blocks(self) -> list[tuple[str, str, BlockSpec]]:

@@ -103,13 +103,10 @@ def status_page(who: Annotated[str, Depends(reader)], has_ended: AirflowSays, *,
     kept, groups, now = root(), sorted(topology.protection_groups), datetime.now(UTC)
     store = WatchResultStore(kept)
     found = read_status(groups, store, now)
-    flows = {name: topology.observed_flows[name].watches for name in sorted(topology.observed_flows)}
-    observed = read_observed(flows, store, now)
-    spread = {name: topology.stretch_clusters[name].watches for name in sorted(topology.stretch_clusters)}
-    stretched = read_observed(spread, store, now)
+    apart = {kind: read_observed(watches, store, now) for kind, watches in topology.watched_apart.items()}
     open_now, endings = opened(kept, groups, now, has_ended)
     blocks = {name: BlockOfMembers(each.groups, each.holding) for name, each in topology.blocks.items()}
-    view = build_status_view(found, now, links(), endings, open_now, observed, who, blocks, stretched)
+    view = build_status_view(found, now, links(), endings, open_now, who, blocks, apart)
     return HTMLResponse(render_status(view, reloads=reload), headers=LINKED_HEADERS)
 
 

@@ -321,10 +321,8 @@ def _watched(name: str, store: WatchResultStore, now: datetime) -> WatchedGroup:
     """Return what is known of a protection group, or of what has fewer watches: an observed flow, for instance."""
     watches: tuple[WatchName, ...] = ()
     try:
-        topology = read_topology(os.environ)
-        others = (topology.observed_flows, topology.stretch_clusters, topology.conflict_blocks)
-        found = next((each[name] for each in others if name in each), None)
-        watches = found.watches if found else ()
+        kinds = read_topology(os.environ).watched_apart.values()
+        watches = next((found[name] for found in kinds if name in found), ())
     except KafkaDrError:
         watches = ()
     if not watches:
@@ -348,8 +346,7 @@ def _found(group: str, *, kept: bool) -> None:
         topology = read_topology(os.environ)
     except KafkaDrError:
         return  # what is declared is not known
-    others = (*topology.observed_flows, *topology.stretch_clusters, *topology.conflict_blocks)
-    declared = (*topology.protection_groups, *others)
+    declared = (*topology.protection_groups, *(name for found in topology.watched_apart.values() for name in found))
     if not kept and group not in declared:
         said = f"There is no protection group {group}, and nothing is kept of one. Those of the topology are: "
         raise HTTPException(status.HTTP_404_NOT_FOUND, said + ", ".join(sorted(declared)) + ".")

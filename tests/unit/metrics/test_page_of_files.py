@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,14 @@ def root(tmp_path: Path) -> Path:
     return found
 
 
-def page(root: Path, folder: Path | None = None) -> dict[str, dict[tuple[str, ...], float]]:
+def page(
+    root: Path, folder: Path | None = None, conflicts: tuple[str, ...] = ()
+) -> dict[str, dict[tuple[str, ...], float]]:
     """Return what is on the page: by metric and values of labels.
 
     :param folder: for Prometheus, which then reads the page
     """
-    text = metrics_page(topology_of("orders", "payments"), root, NOON)
+    text = metrics_page(topology_of("orders", "payments", conflicts=conflicts), root, NOON)
     made: dict[str, dict[tuple[str, ...], float]] = {}
     for labels, value in (samples_in(text) if folder is None else read_back(text, folder)).items():
         named = dict(labels)
@@ -54,6 +57,18 @@ def test_every_group_and_watch_is_on_the_page(root: Path, tmp_path: Path) -> Non
     assert found["kafka_dr_step_seconds"]["payments", "planned_failover", "claim"] == 0.5
     assert found["kafka_dr_readiness"]["orders", "planned_failover", "ready"] == 1
     assert found["kafka_dr_situation"] == {(group, "well", "good"): 1 for group in ("orders", "payments")}
+
+
+def test_conflicts_of_a_block_are_counted_and_not_known_where_nobody_looked(root: Path, tmp_path: Path) -> None:
+    facts = {"certain": 3, "possible": 9, "partition_differs": 0, "unknown_offsets": 0}
+    store = WatchResultStore(root)
+    store.keep_round("conflicts", [kept("shop", "conflicts", outcome="failed", facts=facts)], declared={"shop"})
+    found = page(root, tmp_path, conflicts=("shop", "never"))
+    counts = found["kafka_dr_conflicts"]
+    assert {count: counts["shop", count] for count in facts} == facts
+    assert all(math.isnan(counts["never", count]) for count in facts)
+    assert found["kafka_dr_watch_outcome"]["shop", "conflicts", "failed"] == 1
+    assert found["kafka_dr_watch_outcome"]["never", "conflicts", "unknown"] == 1
 
 
 def test_what_is_the_matter_is_unknown_where_it_is_not_known_which_runs_are_open(root: Path) -> None:

@@ -14,6 +14,7 @@ from kafka_dr.checks import (
     copied_once,
     input_checks,
     lasting_denies,
+    open_conflicts,
     pattern_topics,
     positions_topic,
     record_limits,
@@ -331,4 +332,5 @@ _OF_MEMBERS: tuple[tuple[str, Question], ...] = (
     (members.FROZEN_ELSEWHERE, members.groups_frozen_elsewhere),
     (copies_for_groups.NAME, copies_for_groups.copies_for_groups),
     (local_groups.NAME, local_groups.local_groups_left),
+    (open_conflicts.NAME, open_conflicts.open_conflicts),
 )

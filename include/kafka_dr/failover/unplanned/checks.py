@@ -11,6 +11,7 @@ from kafka_dr.approvals import decision
 from kafka_dr.checks import (
     authorizers,
     input_checks,
+    open_conflicts,
     pattern_topics,
     register_checks,
     route_ahead,
@@ -84,6 +85,7 @@ def target_checks(run: Run) -> tuple[Check, ...]:
         questions[members.NO_GUESTS] = lambda: members.guests_are_left(run)
         questions[members.FROZEN_ELSEWHERE] = lambda: members.frozen_where_known(run)
         questions[local_groups.NAME] = lambda: last_known.local_groups_left(run)
+        questions[open_conflicts.NAME] = lambda: open_conflicts.open_conflicts(run)
     if run.declared.topic_patterns:
         # Of topics that only the source has, nothing can be asked.
         questions[pattern_topics.NAME] = lambda: pattern_topics.topics_of_patterns(run, (run.target,))[0]

@@ -55,7 +55,8 @@ def left_out(run: Run) -> dict[str, Any]:
 def _translated(run: Run) -> list[TranslatedOffset]:
     if SourceState.of(run.journal).drained and (translated := _by_content(run)) is not None:
         return translated
-    found, reached = last_known.positions(run), CopyReached.from_json(run.fact(UNVERIFIED))
+    known_last, reached = last_known.positions(run), CopyReached.from_json(run.fact(UNVERIFIED))
+    found = replace(known_last, groups=local_groups.without_running(run, known_last.groups))
     translated = translate_without_source.translate(run, reached, found)
     called, known = along_flow(run).at_target, along_flow(run).of_source
     copied = {group: known(offsets, run.group.owns_topic) for group, offsets in found.groups.items()}
