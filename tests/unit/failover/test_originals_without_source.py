@@ -39,6 +39,9 @@ def lost_east(
         target="west",
         opens_copy=False,
         group=group,
+        declared=SimpleNamespace(
+            closes="east".__eq__, member_of=SimpleNamespace(rest_groups={"mails": "mails-rest-east"})
+        ),
         history=history,
         clients=SimpleNamespace(cluster=lambda *_: target),
     )
@@ -88,6 +91,11 @@ def test_a_group_that_never_left_the_target_reads_all_that_is_there(monkeypatch:
 def test_a_group_that_has_read_copies_alone_gets_an_offset_in_their_originals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert placed(monkeypatch, {}, {"orders-new": {COPY: 3}}, OffsetRange(0, 4)) == {"orders-new": (0, "bounded")}
     assert placed(monkeypatch, {}, {"orders-new": {TopicPartition("else", 0): 3}}, OffsetRange(0, 4)) == {}
+
+
+def test_who_reads_the_rest_of_a_lost_member_gets_an_offset_in_its_copy_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**KNOWN, "mails-rest-east": {OWN: 5}}
+    assert placed(monkeypatch, {}, known, OffsetRange(2, 20)).keys() == {"orders-app"}
 
 
 def test_approvers_are_shown_what_is_read_again_in_originals_and_in_copies(monkeypatch: pytest.MonkeyPatch) -> None:
