@@ -124,7 +124,9 @@ def _seed(context: GroupContext, state: RegisterState, flow: Flow) -> Mapping[st
     first = first_flow(context, flow)
     if first.problem:
         raise Refused(f"the record is unchanged, and {flow.target} is fenced: {first.problem}")
-    return FlowSeed(state.epoch, flow.source, flow.target, on_source={}, mode=first.mode).to_json()
+    # Where copies have names of their own, no other flow begins anew: each keeps its seed, of whatever epoch that is.
+    alone = context.declared.renames_copies
+    return FlowSeed(state.epoch, flow.source, flow.target, on_source={}, mode=first.mode, alone=alone).to_json()
 
 
 def set_in_order(register: Callable[[str], Register], standing: RegisterState, state: RegisterState) -> None:

@@ -30,21 +30,36 @@ def owned(context: GroupContext, committed: Committed) -> dict[str, dict[TopicPa
     return {group: {p: at for p, at in found.items() if owns(p.topic)} for group, found in committed.items()}
 
 
-def left(committed: Committed, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
-    """Return how many records each group has left, at most; groups that have read all are not named. Pure.
+def read_by_them(context: GroupContext, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Return the partitions of applications that hold anything, with the ends of their logs; none of canaries.
 
     :param ends: high watermarks
     """
+    member_of = context.declared.member_of
+    canaries = member_of.canary_topics if member_of is not None else frozenset()
+    return {p: end for p, end in ends.items() if end and p.topic not in canaries and context.group.owns_topic(p.topic)}
+
+
+def left(committed: Committed, ends: Mapping[TopicPartition, int]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return how many records each group has left, at most, and the groups of which that is not known. Pure.
+
+    A group that has no offset in a partition may have read all of it, or nothing. Groups that have read all are not
+    named.
+
+    :param ends: high watermarks of the partitions that they read
+    """
     counts = {
-        group: sum(max(0, ends[p] - at) for p, at in found.items() if p in ends)
+        group: sum(max(0, end - found[p]) for p, end in ends.items() if p in found)
         for group, found in sorted(committed.items())
     }
-    return {group: count for group, count in counts.items() if count}
+    unknown = tuple(group for group, found in sorted(committed.items()) if ends.keys() - found.keys())
+    return {group: count for group, count in counts.items() if count}, unknown
 
 
-def in_words(counts: Mapping[str, int]) -> str:
+def in_words(counts: Mapping[str, int], unknown: Collection[str]) -> str:
     """Say how many records groups have left."""
-    said = [f"{group} at most {counted(many, 'record')}" for group, many in counts.items()]
+    said = [f"{group} at most {counted(many, 'record')}" for group, many in counts.items() if group not in unknown]
+    said += [f"{group} more than is known, because it has no offset in some partitions" for group in unknown]
     return ", ".join(first_few(said, _MOST_NAMED))
 
 
@@ -52,12 +67,13 @@ def local_groups_left(run: Run) -> Check:
     """Say before a planned failover how many records these groups have left, at most."""
     source, groups = run.operator(run.source), on(run, run.source)
     committed = owned(run, source.groups.offsets(groups, require_stable=False)) if groups else {}
-    found = left(committed, source.topics.high_watermarks({p for offsets in committed.values() for p in offsets}))
-    if not found:
+    ends = read_by_them(run, source.topics.high_watermarks(run.partitions(run.source))) if groups else {}
+    counts, unknown = left(committed, ends)
+    if not counts and not unknown:
         return Check(NAME, "ok", f"no group that reads on {run.source} alone has records left there")
     said = (
-        f"to read on {run.source} have {in_words(found)}: they stay readable there and nowhere else, so let these "
-        "groups run there until they have read them"
+        f"to read on {run.source} have {in_words(counts, unknown)}: they stay readable there and nowhere else, so let "
+        "these groups run there until they have read them"
     )
     return Check(NAME, "warning", said)
 
@@ -68,17 +84,19 @@ def lost_with_source(run: Run, committed: Committed, ends: Mapping[TopicPartitio
     :param committed: what they had committed then
     :param ends: where the source ended then
     """
-    counts, rests = left(committed, ends), rest_groups(run)
-    if not counts:
+    (counts, unknown), rests = left(committed, read_by_them(run, ends)), rest_groups(run)
+    groups = sorted({*counts, *unknown})
+    if not groups:
         return Check(NAME, "ok", f"no group that reads on {run.source} alone is known to have records left there")
-    said = f"when {run.source} was seen last, {in_words(counts)} had not been read there"
-    read = {group: rests[group] for group in counts if group in rests}
+    said = f"when {run.source} was seen last, to read there had {in_words(counts, unknown)}"
+    read = {group: rests[group] for group in groups if group in rests}
     if busy := _running(run, read.values()):
         todo = f"{' and '.join(busy)} runs on {run.target}, so its offsets are not set: stop it before you approve"
         return Check(NAME, "warning", f"{said}. {todo}")
     by = [f"{rest} reads what {group} has left, as far as it was copied" for group, rest in read.items()]
-    by += [f"what {group} has left waits until {run.source} is back" for group in counts if group not in rests]
-    return Check(NAME, "ok" if len(read) == len(counts) else "warning", f"{said}; on {run.target} {'; '.join(by)}")
+    by += [f"what {group} has left waits until {run.source} is back" for group in groups if group not in rests]
+    good = len(read) == len(groups) and not unknown
+    return Check(NAME, "ok" if good else "warning", f"{said}; on {run.target} {'; '.join(by)}")
 
 
 def rest_groups(run: Run) -> Mapping[str, str]:
@@ -87,12 +105,22 @@ def rest_groups(run: Run) -> Mapping[str, str]:
     return member_of.rest_groups if member_of is not None and run.declared.closes(run.source) else {}
 
 
-def rests_of(run: Run, committed: Committed) -> dict[str, Mapping[TopicPartition, int]]:
+def rests_of(
+    run: Run, committed: Committed, ends: Mapping[TopicPartition, int]
+) -> dict[str, Mapping[TopicPartition, int]]:
     """Return from where on the source groups read what others have left there, by their own names.
 
+    Where another one has no offset, all is read: else a reset to the end would skip it.
+
     :param committed: what the others had committed on the source
+    :param ends: where the source ended
     """
-    return {rest: committed[group] for group, rest in rest_groups(run).items() if committed.get(group)}
+    logs = read_by_them(run, ends)
+    return {
+        rest: {p: committed[group].get(p, 0) for p in logs}
+        for group, rest in rest_groups(run).items()
+        if group in committed
+    }
 
 
 def without_running(run: Run, committed: Committed) -> Committed:

@@ -13,6 +13,7 @@ from kafka_dr.stretch.plan import StretchPlan
 from kafka_dr.waiting import wait_until
 
 _PAUSE_SECONDS = 0.5
+_NEXT = "When it has ended, read the next plan with --plan"
 
 
 def apply_plan(
@@ -43,6 +44,10 @@ def apply_plan(
         )
     deadline = clock.monotonic() + seconds
     for number, (partition, replicas) in enumerate(plan.reassign.items()):
+        before, left = cluster.placement.being_moved(), len(plan.reassign) - number
+        if partition in before or clock.monotonic() >= deadline:
+            why = f"somebody else moves {partition}" if partition in before else f"{seconds:g} s are over"
+            raise TryAgain(f"{why}, and {counted(left, 'partition was', 'partitions were')} not begun. {_NEXT}")
         cluster.replica_moves.begin(partition, replicas)
         moving = wait_until(
             cluster.placement.being_moved,
@@ -52,10 +57,9 @@ def apply_plan(
             pause_seconds=_PAUSE_SECONDS,
         )
         if partition in moving:
-            left = counted(len(plan.reassign) - number - 1, "partition was", "partitions were")
+            rest = counted(left - 1, "partition was", "partitions were")
             raise TryAgain(
-                f"Kafka still moves {partition} after {seconds:g} s, and continues; {left} not begun. When it has "
-                "ended, read the next plan with --plan"
+                f"Kafka still moves {partition} after {seconds:g} s, and continues; {rest} not begun. {_NEXT}"
             )
         moved(partition)
     cluster.replica_moves.prefer((*plan.reassign, *plan.elect))

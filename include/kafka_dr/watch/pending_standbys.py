@@ -227,7 +227,11 @@ def _starts(
         return {}
     where = old.where()
     if where.seed_epoch != last.epoch and not (last.keeps_offsets and where.seed_epoch is None):
-        raise NeedsPerson(f"the positions of {old.described} are not those of its seed: find out who has changed them")
+        raise NeedsPerson(
+            f"the positions of {old.described} are not those of its seed: find out who has changed them. If the group "
+            f"was moved on before that flow had begun, nobody has: let {standby} leave the group, empty its topics "
+            "there, and add it again"
+        )
     if not turn.held and (changed := failback_since(history, former, last.epoch)):
         raise _other_log(last, changed)
     fetched = _fetched_to(context, standby, last)

@@ -91,7 +91,7 @@ def test_what_a_group_that_reads_on_one_member_alone_has_left_there_is_said_befo
     local = f"{east.name}-local"
     members.read_locally(local)
     for read, said in ((1, f"{local} at most 3 records"), (4, "no group that reads on east alone has records left")):
-        east.protection.commit("east", local, {east.local(0): read})
+        east.protection.commit("east", local, {east.local(0): read, east.local(1): 4})
         with east.protection.clients() as clients:
             checks = run_step(StepName.PREFLIGHT, east.request(dry_run=True), clients).checks
         (check,) = (each for each in checks if each.name == local_groups.NAME)

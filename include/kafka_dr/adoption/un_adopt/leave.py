@@ -25,6 +25,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.membership import left, why_it_stays
+from kafka_dr.register.roles import Role
 from kafka_dr.replication.flow import Flow
 from kafka_dr.runs.flows_of_standby import flows_of
 from kafka_dr.runs.group_context import PROOF_SECONDS
@@ -59,6 +60,29 @@ def checks(context: ReleaseContext) -> Iterator[Check]:
     lacks = _lacks_most(state, held, leaving)
     yield Check.that("most_registers_agree", not lacks, lacks or registers_said(state, leaving))
     yield _answers_or_is_off(context, held)
+    if not context.is_off:
+        yield _holds_nothing_alone(state, leaving)
+        yield _flows_can_be_stopped(run)
+
+
+def _holds_nothing_alone(state: RegisterState, leaving: str) -> Check:
+    """Return whether a cluster that answers may hold records that no other one has: nobody would list them any more."""
+    role = state.roles.of(leaving)
+    alone = role in (Role.UNFENCED, Role.DIVERGED)
+    said = (
+        f"{leaving} is {role} and may hold records that no other cluster has: make it a copy again with dr_failback, "
+        "which keeps a list of them, and then let it leave"
+    )
+    return Check.that("holds_nothing_alone", not alone, said if alone else f"{leaving} is {role}")
+
+
+def _flows_can_be_stopped(run: Run) -> Check:
+    """Return whether what runs each flow to stop answers: while the run waits for it, no other run may begin."""
+    name, flows = "flows_can_be_stopped", tuple(_flows(run))
+    found = parallel.ask_each(lambda flow: run.clients.replicator(flow).status(), flows)
+    silent = [f"{flow.name} ({each})" for flow, each in found.items() if isinstance(each, KafkaDrError)]
+    said = f"what runs {' and '.join(silent)} does not answer, so the flow cannot be stopped: bring it back first"
+    return Check.that(name, not silent, said if silent else f"each of {len(flows)} flows can be asked")
 
 
 def registers_said(state: RegisterState, leaving: str) -> str:

@@ -191,7 +191,7 @@ def taken_from(run: Run) -> str:
 def _rests(run: Run) -> Mapping[str, Offsets]:
     """Return where the groups begin that read on the target what others have left on the source."""
     seen = look(run)
-    return local_groups.rests_of(run, seen.local) if seen else {}
+    return local_groups.rests_of(run, seen.local, seen.ends) if seen else {}
 
 
 def _frozen(facts: Mapping[str, Any]) -> dict[str, Offsets]:
