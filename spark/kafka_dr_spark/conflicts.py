@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from kafka_dr_spark.strays import STRAYS, strays, text
+
 #: ``origin`` is the number of the site in the declared order, ``key_id`` the digest of the key in hex, ``key`` the key
-#: itself if it may be kept, ``value`` a hash, null for a deletion; ``fresh``: no audit has met the record before.
+#: itself if it may be kept, ``value`` a hash, null for a deletion; ``fresh``: no audit has met the record before;
+#: ``strays``: what is wrong with the record itself.
 SITE_RECORDS = (
     "origin int, topic string, partition int, offset bigint, time bigint, stamped boolean, key_id string, key binary, "
-    "value bigint, fresh boolean"
+    f"value bigint, fresh boolean, strays {STRAYS}"
 )
 #: What is known of when records arrived, and were read, by site; a stretch without ``after`` has no end.
 ARRIVALS = (
@@ -27,7 +30,13 @@ _OF_RECORD = ("origin", "partition", "offset", "time", "stamped", "value", "fres
 
 
 def site_records(
-    records: DataFrame, *, origin: int, salt: bytes, content_key: DataFrame | None = None, plain: bool = False
+    records: DataFrame,
+    *,
+    origin: int,
+    salt: bytes,
+    content_key: DataFrame | None = None,
+    plain: bool = False,
+    wrong: Sequence[Column] = (),
 ) -> DataFrame:
     """Return records of an origin's own log as :data:`SITE_RECORDS`; those without a key have no ``key_id``.
 
@@ -35,6 +44,7 @@ def site_records(
     :param salt: is hashed with each key, so that digests of two blocks cannot be compared
     :param content_key: a relation of one row, ``content_key``, that is hashed as well
     :param plain: also keep the key itself
+    :param wrong: what may be wrong with each record, see :mod:`kafka_dr_spark.strays`
     """
     secret = f.lit(salt)
     if content_key is not None:
@@ -51,6 +61,7 @@ def site_records(
         (f.col("key") if plain else f.lit(None).cast("binary")).alias("key"),
         f.when(f.col("value").isNotNull(), f.xxhash64("value")).alias("value"),
         f.lit(True).alias("fresh"),
+        strays(wrong).alias("strays"),
     )
 
 
@@ -166,19 +177,40 @@ def findings(pairs: DataFrame, *, sites: Sequence[str]) -> DataFrame:
             f.col(f"{which}.value").isNull().alias(f"{which}_deletes"),
         )
     )
-    # A key that is no text is shown in hex.
-    text = f.try_validate_utf8(f.col("key").cast("string"))
-    shown = f.coalesce(text, f.concat(f.lit("0x"), f.hex("key")), f.col("key_id"))
     return conflicts.unionByName(differs).select(
         "kind",
         "certainty",
         "topic",
-        shown.alias("key"),
+        _shown_key(),
         *records,
         "equal",
         f.get(names, f.col("winner")).alias("winner"),
         "margin_ms",
         "within_skew",
+    )
+
+
+def _shown_key() -> Column:
+    # A key that is no text is shown in hex.
+    return f.coalesce(text(f.col("key")), f.concat(f.lit("0x"), f.hex("key")), f.col("key_id")).alias("key")
+
+
+def stray_findings(records: DataFrame, *, sites: Sequence[str]) -> DataFrame:
+    """Return what is wrong with single records, as :func:`findings`: ``later`` is the record, there is no ``earlier``.
+
+    :param records: see :data:`SITE_RECORDS`, those without a key as well
+    """
+    return records.select("*", f.inline("strays")).select(
+        "kind",
+        f.lit("certain").alias("certainty"),
+        "topic",
+        _shown_key(),
+        f.get(f.array(*map(f.lit, sites)), "origin").alias("later_origin"),
+        f.col("partition").alias("later_partition"),
+        f.col("offset").alias("later_offset"),
+        f.col("time").alias("later_ms"),
+        f.col("value").isNull().alias("later_deletes"),
+        "seen",
     )
 
 
@@ -191,13 +223,22 @@ def to_meet(records: DataFrame, *, horizon: int) -> DataFrame:
     of_origin = Window.partitionBy("topic", "key_id", "origin", recent)
     newest = of_origin.orderBy(f.desc("time"), f.desc("partition"), f.desc("offset"))
     ranked = usable(records).withColumn("number", f.row_number().over(newest))
-    return ranked.where(recent | (f.col("number") == 1)).drop("number").withColumn("fresh", f.lit(False))
+    return (
+        ranked.where(recent | (f.col("number") == 1))
+        .drop("number")
+        .withColumns({"fresh": f.lit(False), "strays": strays(())})
+    )
 
 
 def counts(found: DataFrame) -> DataFrame:
     """Count findings that agree in everything but key, offsets and times."""
     same = ("topic", "earlier_origin", "later_origin", "kind", "certainty", "equal", "within_skew")
     return found.groupBy(*same).count()
+
+
+def stray_counts(found: DataFrame) -> DataFrame:
+    """Count stray records by topic, the member that took them, and what is wrong."""
+    return found.groupBy("topic", "later_origin", "kind").count()
 
 
 def top_keys(found: DataFrame, *, most: int) -> DataFrame:

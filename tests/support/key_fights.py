@@ -23,6 +23,7 @@ AUDIT = 50_000
 DELAY = 3_000
 SKEW = 200
 MINUTES = ("calm", "apart", "half", "dark")
+SITES = ("east", "west", "north")
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Fought:
     key: bytes | None
     value: bytes | None
     offset: int = -1
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def at(self) -> tuple[int, int, int]:
@@ -63,6 +65,8 @@ class KeyFights:
     awaited: list[Awaited] = field(default_factory=list)
     differs: set[tuple[bytes, frozenset[int]]] = field(default_factory=set)
     marks: dict[tuple[int, int], list[ArrivalMarks]] = field(default_factory=dict)
+    #: What is wrong with single records, and the name that belongs to it.
+    strays: list[tuple[Fought, str, str | None]] = field(default_factory=list)
 
     @property
     def expected(self) -> set[tuple[tuple[int, int, int], tuple[int, int, int], str]]:
@@ -96,13 +100,32 @@ def _as_site_record(of: Fought, known: list[ArrivalStretch]) -> SiteRecord:
     return SiteRecord(of.origin, of.partition, of.offset, of.time_ms, value, absent, read)
 
 
-def fights(seed: int, *, sites: int, stories: int, partitions: int = 3, noise: int = 0) -> KeyFights:
-    """Return stories, each about a key of its own, and records that meet nothing."""
+def fights(seed: int, *, sites: int, stories: int, partitions: int = 3, noise: int = 0, strays: int = 0) -> KeyFights:
+    """Return stories, each about a key of its own, and records that meet nothing.
+
+    :param strays: how many of these have something wrong with themselves, or nearly so
+    """
     made = _Made(random.Random(seed), sites, partitions)  # noqa: S311 - a test repeats what it saw
     for number in range(stories):
         made.tell(number)
     made.noise(noise)
+    made.stray(strays)
     return made.finish()
+
+
+#: Headers of a record, what is wrong with it, and whether the name of another member belongs to that.
+OWNED: tuple[tuple[tuple[tuple[str, bytes | None], ...], str, bool], ...] = (
+    ((("owner", b"%(own)s"),), "", False),
+    ((("owner", b"%(other)s"),), "not_owner", True),
+    # The last one counts.
+    ((("owner", b"%(other)s"), ("owner", b"%(own)s")), "", False),
+    ((("owner", b"%(own)s"), ("other", b"x"), ("owner", b"%(other)s")), "not_owner", True),
+    ((("owner", b"%(own)s"), ("owner", None)), "no_owner", False),
+    ((("Owner", b"%(own)s"),), "no_owner", False),
+    ((("owner", b"%(own)s "),), "no_owner", False),
+    ((("owner", b"\xff"),), "no_owner", False),
+    ((), "no_owner", False),
+)
 
 
 class _Made:
@@ -228,6 +251,23 @@ class _Made:
             at = START_MS + self.chance.randrange(self.minutes * MINUTE)
             partition = self.chance.randrange(self.partitions) if key is None else key[-1] % self.partitions
             self.world.records.append(Fought(origin, partition, at, key, b"noise"))
+
+    def stray(self, number: int) -> None:
+        """Give all records headers as they should be, then records of one site alone such as they should not be."""
+        for each in self.world.records:
+            each.headers = (("owner", SITES[each.origin].encode()),)
+        for n in range(number):
+            origin = self.chance.randrange(self.sites)
+            own, other = SITES[origin], SITES[(origin + 1) % self.sites]
+            owned, kind, seen = self.chance.choice(OWNED)
+            headers = tuple((name, value and value % {b"own": own.encode(), b"other": other.encode()})
+                            for name, value in owned)  # fmt: skip
+            at = START_MS + self.chance.randrange(self.minutes * MINUTE)
+            key = None if n % 7 == 0 else b"stray-%d" % n
+            written = Fought(origin, n % self.partitions, at, key, None if n % 5 == 0 else b"1", headers=headers)
+            self.world.records.append(written)
+            if kind:
+                self.world.strays.append((written, kind, other if seen else None))
 
     def finish(self) -> KeyFights:
         logs = {(o, p): [] for o in range(self.sites) for p in range(self.partitions)}  # type: ignore[var-annotated]

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from jobs.conflicts.origins import AskedMembers, MemberBlock
 from jobs.conflicts.plan import ConflictPlan, OriginPartition, plan, together
@@ -23,12 +23,12 @@ from kafka_dr.audit.content_keys import ContentKeys, Encryption, KeyUnusable
 from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.conflicts.arrivals import ArrivalMarks, stretches
-from kafka_dr.conflicts.report import ConflictCount, ConflictReport, OriginRead
+from kafka_dr.conflicts.report import ConflictCount, ConflictReport, OriginRead, StrayCount
 from kafka_dr.conflicts.seen import SeenArrivals, seen_arrivals
 from kafka_dr.conflicts.state import CommittedCopy, ConflictState, ConflictStateStore
 from kafka_dr.counted import counted
-from kafka_dr.topology.blocks import ConflictsSpec
-from kafka_dr_spark import conflicts
+from kafka_dr.topology.conflicts import ConflictsSpec
+from kafka_dr_spark import conflicts, strays
 from kafka_dr_spark.encrypted_records import key_relation
 from kafka_dr_spark.kafka_ranges import read_ranges
 
@@ -100,7 +100,7 @@ class ConflictRun:
             reads = self._reads(planned, asked, new)
             old = None if before is None else conflicts.written_records(self.session, self._folder(before.kept))
             records = new if old is None else old.unionByName(new)
-            found = self._found(records, arrivals, out)
+            found, stray = self._found(records, new, arrivals, out)
             self.watch.lap("compare")
             if self.whole:
                 conflicts.to_meet(records, horizon=planned.horizon_ms).write.parquet(self._folder(name))
@@ -127,6 +127,8 @@ class ConflictRun:
             origins=reads,
             kept_before=0 if old is None else old.count(),
             shown=tuple(map(_shown, conflicts.worst(found, most=_MOST_SHOWN).collect())),
+            strays=tuple(StrayCount(*row) for row in conflicts.stray_counts(stray).collect()),
+            shown_strays=tuple(map(_shown, conflicts.worst(stray, most=_MOST_SHOWN).collect())),
             keys=tuple(row.asDict() for row in conflicts.top_keys(found, most=_MOST_KEYS).collect()),
             hours=tuple(_hour(row.asDict()) for row in conflicts.by_hour(found, most=_MOST_HOURS).collect()),
             cautions=(*cautions, *asked.cautions, *problems),
@@ -222,6 +224,7 @@ class ConflictRun:
                         salt=self.block.name.encode() + b"\0",
                         content_key=key,
                         plain=self.declared.keys == "plain",
+                        wrong=self._wrong(origin),
                     )
                 )
         if not frames:
@@ -229,12 +232,22 @@ class ConflictRun:
         reduce(DataFrame.unionAll, frames).write.parquet(folder)
         return conflicts.written_records(self.session, folder)
 
-    def _found(self, records: DataFrame, arrivals: DataFrame, out: str) -> DataFrame:
+    def _wrong(self, member: str) -> list[Column]:
+        """Return what may be wrong with a record of a member's own log, as far as that is declared."""
+        owned = self.declared.ownership
+        if owned is None:
+            return []
+        return strays.not_owned(member, strays.owner(self.block.sites, **owned.model_dump()))
+
+    def _found(self, records: DataFrame, new: DataFrame, arrivals: DataFrame, out: str) -> tuple[DataFrame, DataFrame]:
+        """Write all findings as one table, and return those about two records, and those about one."""
         sites = self.block.sites
         met = conflicts.meetings(records, arrivals, sites=len(sites))
         found = conflicts.findings(conflicts.judged(met, skew_ms=self.declared.skew_ms), sites=sites)
+        found = found.unionByName(conflicts.stray_findings(new, sites=sites), allowMissingColumns=True)
         found.write.mode("overwrite").parquet(f"{out}/findings")
-        return self.session.read.schema(found.schema).parquet(f"{out}/findings")
+        written = self.session.read.schema(found.schema).parquet(f"{out}/findings")
+        return written.where("earlier_origin is not null"), written.where("earlier_origin is null")
 
     def _reads(self, planned: ConflictPlan, asked: AskedMembers, new: DataFrame) -> tuple[OriginRead, ...]:
         horizon = None if planned.before is None else planned.before.horizon_ms
@@ -285,7 +298,8 @@ def _problems(flows: Mapping[tuple[str, str], SeenArrivals]) -> list[str]:
 
 def _shown(row: Any) -> Mapping[str, Any]:
     found: dict[str, Any] = row.asDict()
-    return found | {f"{which}_at": _stamp(found[f"{which}_ms"]) for which in ("earlier", "later")}
+    ends = (which for which in ("earlier", "later") if found[f"{which}_origin"] is not None)
+    return found | {f"{which}_at": _stamp(found[f"{which}_ms"]) for which in ends}
 
 
 def _hour(row: dict[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from jobs.conflicts.origins import AskedMembers, MemberBlock, OriginLog
 from jobs.conflicts.run import ConflictRun
 from kafka_dr.clock import Stopwatch, SystemClock
 from kafka_dr.conflicts.state import ConflictState
-from kafka_dr.topology.blocks import ConflictsSpec
+from kafka_dr.topology.conflicts import ConflictsSpec
 from support.kept_list import CONTENT_KEYS
 
 ASKED = AskedMembers(

@@ -1,0 +1,51 @@
+"""What a block declares of conflicts: which record counts, and which member owns, and has made, which records."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kafka_dr.topology.fields import Name, Section
+
+HeaderName = Annotated[str, Field(min_length=1)]
+
+
+class HashSlots(Section):
+    """Members by a hash of the key."""
+
+    function: Literal["murmur2", "crc32"] = Field(
+        default="murmur2",
+        description="the hash of the key: murmur2 as Kafka's Java producers compute it, without its sign; or CRC-32",
+    )
+    slots: Annotated[tuple[Name, ...], Field(min_length=1)] = Field(
+        description="the owner by the remainder of hash and number of slots, that of 0 first"
+    )
+
+
+class OwnershipSpec(Section):
+    """Which member may write a record: of the rules, in this order, the first one that names a member counts."""
+
+    by_header: HeaderName | None = Field(default=None, description="the header whose value names the owner")
+    by_key_prefix: dict[str, Name] = Field(
+        default_factory=dict, description="the owner by the beginning of the key; the longest that matches counts"
+    )
+    by_partition: tuple[Name, ...] = Field(default=(), description="the owner by partition, that of 0 first")
+    by_hash: HashSlots | None = Field(default=None, description="the owner by a hash of the key")
+
+
+class ConflictsSpec(Section):
+    """How records of one key are compared that several members took."""
+
+    skew_ms: Annotated[int, Field(ge=0, le=3_600_000, strict=True)] = Field(
+        description="how far any two clocks may differ that give times: those of producers, brokers and of this project"
+    )
+    strategy: Literal["last_write_wins"] = Field(
+        default="last_write_wins", description="which record counts: the later one; of equal times the first member's"
+    )
+    keys: Literal["hashed", "plain"] = Field(
+        default="hashed", description="how reports name keys: by a digest, or as they are"
+    )
+    ownership: OwnershipSpec | None = Field(
+        default=None, description="which member may write which records; left out, each may write all"
+    )
