@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from kafka_dr_spark.strays import STRAYS, strays, text
+from kafka_dr_spark.strays import OTHER_ORIGIN, STRAYS, strays, text
 
 #: ``origin`` is the number of the site in the declared order, ``key_id`` the digest of the key in hex, ``key`` the key
 #: itself if it may be kept, ``value`` a hash, null for a deletion; ``fresh``: no audit has met the record before;
@@ -195,17 +195,32 @@ def _shown_key() -> Column:
     return f.coalesce(text(f.col("key")), f.concat(f.lit("0x"), f.hex("key")), f.col("key_id")).alias("key")
 
 
-def stray_findings(records: DataFrame, *, sites: Sequence[str]) -> DataFrame:
+def stray_findings(records: DataFrame, *, sites: Sequence[str], known: DataFrame | None = None) -> DataFrame:
     """Return what is wrong with single records, as :func:`findings`: ``later`` is the record, there is no ``earlier``.
 
     :param records: see :data:`SITE_RECORDS`, those without a key as well
+    :param known: all records that are known, where records say which member took them first: one that names another
+        member has come back if that member took the same key and value before
     """
-    return records.select("*", f.inline("strays")).select(
+    names = f.array(*map(f.lit, sites))
+    found = records.select("*", f.inline("strays"), f.get(names, "origin").alias("taken_by"))
+    if known is not None:
+        same = ("topic", "key_id", "value")
+        first = known.groupBy(f.get(names, "origin").alias("seen"), *same).agg(f.min("time").alias("first")).alias("o")
+        equal = [f.col(f"s.{each}").eqNullSafe(f.col(f"o.{each}")) for each in ("seen", *same)]
+        back = f.when(f.col("o.first") <= f.col("s.time"), "came_back").otherwise("origin_wrong")
+        # Records with neither key nor value all look the same.
+        other = f.col("s.kind") == OTHER_ORIGIN
+        judged = other & (f.col("s.key_id").isNotNull() | f.col("s.value").isNotNull())
+        met = found.alias("s").join(first, [judged, *equal], "left")
+        kind = f.when(other, back).otherwise(f.col("s.kind"))
+        found = met.select("s.*", kind.alias("judged")).drop("kind").withColumnRenamed("judged", "kind")
+    return found.select(
         "kind",
         f.lit("certain").alias("certainty"),
         "topic",
         _shown_key(),
-        f.get(f.array(*map(f.lit, sites)), "origin").alias("later_origin"),
+        f.col("taken_by").alias("later_origin"),
         f.col("partition").alias("later_partition"),
         f.col("offset").alias("later_offset"),
         f.col("time").alias("later_ms"),

@@ -13,6 +13,10 @@ from pyspark.sql import functions as f
 
 #: The type of what is found of one record: ``kind``, and ``seen``, a name that belongs to it.
 STRAYS = "array<struct<kind string, seen string>>"
+#: A record names another member. It came back if that one holds the same record, else what it says is wrong.
+OTHER_ORIGIN = "other_origin"
+#: What a client has written is shown so far.
+_LONGEST = 100
 _UINT, _INT, _SEED, _FACTOR = 0xFFFFFFFF, 0x7FFFFFFF, 0x9747B28C, 0x5BD1E995
 
 
@@ -82,12 +86,47 @@ def owner(
 
 
 def _found(wrong: Column, kind: str, seen: Column) -> Column:
-    return f.when(wrong, f.struct(f.lit(kind).alias("kind"), seen.cast("string").alias("seen")))
+    return f.when(wrong, f.struct(f.lit(kind).alias("kind"), f.left(seen, f.lit(_LONGEST)).alias("seen")))
 
 
 def not_owned(member: str, whose: Column) -> list[Column]:
     """Return what is wrong if a member has written a record that is owned by ``whose``: it is ``seen``."""
     return [_found(whose != member, "not_owner", whose), _found(whose.isNull(), "no_owner", whose)]
+
+
+def not_tagged(
+    member: str,
+    members: Sequence[str],
+    *,
+    origin: str,
+    field: str | None,
+    required: Sequence[str],
+    names: Mapping[str, str],
+    replicator_headers: Sequence[str],
+) -> list[Column]:
+    """Return what is wrong with what a record says of its origin.
+
+    ``origin_missing``: ``seen`` is the header or field; ``origin_wrong``: what is said, and no member is called so;
+    :data:`OTHER_ORIGIN`: the member that it names instead; ``came_back``: the header of a replicator.
+
+    :param field: the way to a field of JSON values that names the origin, instead of the header; deletions have none
+    :param names: members by what records call them
+    """
+    said = f.get_json_object(text(f.col("value")), f"$.{field}") if field else header(origin)
+    has_field = f.col("value").isNotNull() if field else f.lit(True)
+    named = f.coalesce(*(f.when(said == each, f.lit(whose)) for each, whose in names.items()), said)
+    known = named.isin(*members)
+
+    def missing(found: Column) -> Column:
+        return f.coalesce(found == "", f.lit(True))
+
+    return [
+        _found(has_field & missing(said), "origin_missing", f.lit(field or origin)),
+        *(_found(missing(header(each)), "origin_missing", f.lit(each)) for each in required),
+        _found((said != "") & ~known, "origin_wrong", said),
+        _found(known & (named != member), OTHER_ORIGIN, named),
+        *(_found(f.array_contains("headers.key", each), "came_back", f.lit(each)) for each in replicator_headers),
+    ]
 
 
 def strays(found: Sequence[Column]) -> Column:

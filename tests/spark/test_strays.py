@@ -39,26 +39,57 @@ def some_keys() -> list[bytes]:
 
 
 def found_of(spark: SparkSession, records: list[Fought], wrong: dict[int, list[Column]]) -> list[tuple[Any, ...]]:
+    """Return origin, partition, offset, kind and the name that belongs to it, of all findings."""
     from kafka_dr_spark import conflicts
 
-    found = []
+    read = None
     for origin, rules in wrong.items():
         own = as_read(spark, [each for each in records if each.origin == origin])
-        read = conflicts.site_records(own, origin=origin, salt=b"shop\0", plain=True, wrong=rules)
-        found += conflicts.stray_findings(read, sites=SITES).collect()
-    return sorted(
-        (SITES.index(r["later_origin"]), r["later_partition"], r["later_offset"], r["kind"], r["seen"]) for r in found
-    )
+        each = conflicts.site_records(own, origin=origin, salt=b"shop\0", plain=True, wrong=rules)
+        read = each if read is None else read.unionAll(each)
+    assert read is not None
+    found = conflicts.stray_findings(read, sites=SITES, known=read).collect()
+    ends = ("later_partition", "later_offset", "kind", "seen")
+    return sorted(((SITES.index(row["later_origin"]), *(row[each] for each in ends)) for row in found), key=str)
+
+
+def tagged(member: str, **changed: Any) -> list[Column]:
+    from kafka_dr.topology.conflicts import ProvenanceSpec
+    from kafka_dr_spark import strays
+
+    return strays.not_tagged(member, SITES, **ProvenanceSpec(**changed).model_dump())
 
 
 def test_each_planted_stray_is_found_at_its_offset_and_nothing_else(spark: SparkSession) -> None:
     from kafka_dr_spark import strays
 
-    world = fights(11, sites=3, stories=300, noise=3000, strays=1500)
-    wrong = {n: strays.not_owned(SITES[n], strays.owner(SITES, by_header="owner")) for n in range(3)}
-    expected = sorted((*each.at, kind, seen) for each, kind, seen in world.strays)
-    assert {kind for *_, kind, _ in expected} == {"not_owner", "no_owner"}
+    world = fights(11, sites=3, stories=300, noise=3000, strays=2500)
+    owned = {site: strays.not_owned(site, strays.owner(SITES, by_header="owner")) for site in SITES}
+    wrong = {n: [*owned[site], *tagged(site, replicator_headers=["__mskmr"])] for n, site in enumerate(SITES)}
+    expected = sorted(((*each.at, kind, seen) for each, kind, seen in world.strays), key=str)
+    kinds = {kind for *_, kind, _ in expected}
+    assert kinds == {"not_owner", "no_owner", "origin_missing", "origin_wrong", "came_back"}
     assert found_of(spark, world.records, wrong) == expected
+
+
+def test_a_field_of_json_values_names_the_origin_by_whatever_name(spark: SparkSession) -> None:
+    values = [
+        (b'{"meta": {"origin": "dc-1"}}', []),
+        (b'{"meta": {"origin": "east"}}', []),
+        (b'{"meta": {"origin": "dc-2"}}', [("origin_wrong", "west")]),
+        (b'{"meta": {"origin": "dc-9"}}', [("origin_wrong", "dc-9")]),
+        (b'{"meta": {"origin": "%s"}}' % (b"x" * 200), [("origin_wrong", "x" * 100)]),
+        (b'{"meta.origin": "dc-1"}', [("origin_missing", "meta.origin")]),
+        (b'{"meta": {"origin": null}}', [("origin_missing", "meta.origin")]),
+        (b"no JSON", [("origin_missing", "meta.origin")]),
+        (b"\xff", [("origin_missing", "meta.origin")]),
+        # A deletion has no fields.
+        (None, []),
+    ]
+    written = [Fought(0, 0, START_MS + n, b"k", value, n) for n, (value, _) in enumerate(values)]
+    rules = tagged("east", field="meta.origin", required=[], names={"dc-1": "east", "dc-2": "west"})
+    expected = [(0, 0, n, *each) for n, (_, found) in enumerate(values) for each in found]
+    assert found_of(spark, written, {0: rules}) == sorted(expected, key=str)
 
 
 def test_hashes_of_keys_are_those_that_producers_compute(spark: SparkSession) -> None:
@@ -115,7 +146,7 @@ def test_a_slot_of_the_hash_of_the_key_says_who_owns_a_record(spark: SparkSessio
     by_hash = {"function": function, "slots": slots}
     wrong = {n: strays.not_owned(SITES[n], strays.owner(SITES, by_hash=by_hash)) for n in range(3)}
     owners = {each.at: slots[computed(each.key or b"") % len(slots)] for each in written}
-    expected = sorted((*at, "not_owner", whose) for at, whose in owners.items() if whose != SITES[at[0]])
+    expected = sorted(((*at, "not_owner", whose) for at, whose in owners.items() if whose != SITES[at[0]]), key=str)
     assert 100 < len(expected) < len(written)
     assert found_of(spark, written, wrong) == expected
 

@@ -113,18 +113,32 @@ def fights(seed: int, *, sites: int, stories: int, partitions: int = 3, noise: i
     return made.finish()
 
 
-#: Headers of a record, what is wrong with it, and whether the name of another member belongs to that.
-OWNED: tuple[tuple[tuple[tuple[str, bytes | None], ...], str, bool], ...] = (
-    ((("owner", b"%(own)s"),), "", False),
-    ((("owner", b"%(other)s"),), "not_owner", True),
+TAGS: tuple[tuple[str, bytes | None], ...] = (("origin-timestamp", b"1"), ("origin-producer", b"p"))
+_OWN, _OTHER, _DC = ("owner", b"%(own)s"), ("owner", b"%(other)s"), ("origin-dc", b"%(own)s")
+#: Headers of a record, what is wrong with it, and the name that belongs to that: of another member, or this one.
+STRAYED: tuple[tuple[tuple[tuple[str, bytes | None], ...], str, str | None], ...] = (
+    ((_OWN, _DC, *TAGS), "", None),
+    ((_OTHER, _DC, *TAGS), "not_owner", "other"),
     # The last one counts.
-    ((("owner", b"%(other)s"), ("owner", b"%(own)s")), "", False),
-    ((("owner", b"%(own)s"), ("other", b"x"), ("owner", b"%(other)s")), "not_owner", True),
-    ((("owner", b"%(own)s"), ("owner", None)), "no_owner", False),
-    ((("Owner", b"%(own)s"),), "no_owner", False),
-    ((("owner", b"%(own)s "),), "no_owner", False),
-    ((("owner", b"\xff"),), "no_owner", False),
-    ((), "no_owner", False),
+    ((_OTHER, _OWN, _DC, *TAGS), "", None),
+    ((_OWN, ("other", b"x"), _OTHER, _DC, *TAGS), "not_owner", "other"),
+    ((_OWN, ("owner", None), _DC, *TAGS), "no_owner", None),
+    ((("Owner", b"%(own)s"), _DC, *TAGS), "no_owner", None),
+    ((("owner", b"%(own)s "), _DC, *TAGS), "no_owner", None),
+    ((("owner", b"\xff"), _DC, *TAGS), "no_owner", None),
+    ((_DC, *TAGS), "no_owner", None),
+    ((_OWN, *TAGS), "origin_missing", "origin-dc"),
+    ((_OWN, ("origin-dc", b""), *TAGS), "origin_missing", "origin-dc"),
+    ((_OWN, ("Origin-dc", b"%(own)s"), *TAGS), "origin_missing", "origin-dc"),
+    ((_OWN, _DC, TAGS[0]), "origin_missing", "origin-producer"),
+    ((_OWN, _DC, TAGS[1], ("origin-timestamp", None)), "origin_missing", "origin-timestamp"),
+    ((_OWN, ("origin-dc", b"nowhere"), *TAGS), "origin_wrong", "nowhere"),
+    ((_OWN, ("origin-dc", b"%(other)s"), *TAGS), "origin_wrong", "other"),
+    ((_OWN, ("origin-dc", b"%(other)s"), *TAGS), "origin_wrong", "returned"),
+    ((_OWN, ("origin-dc", b"%(other)s"), *TAGS), "came_back", "returned"),
+    ((_OWN, ("origin-dc", b"%(other)s"), _DC, *TAGS), "", None),
+    ((_OWN, _DC, ("__mskmr", b"\x00"), *TAGS), "came_back", "__mskmr"),
+    ((_OWN, _DC, ("__mskm", b"\x00"), *TAGS), "", None),
 )
 
 
@@ -255,19 +269,33 @@ class _Made:
     def stray(self, number: int) -> None:
         """Give all records headers as they should be, then records of one site alone such as they should not be."""
         for each in self.world.records:
-            each.headers = (("owner", SITES[each.origin].encode()),)
+            each.headers = ((("owner", SITES[each.origin].encode())), *TAGS, ("origin-dc", SITES[each.origin].encode()))
         for n in range(number):
             origin = self.chance.randrange(self.sites)
             own, other = SITES[origin], SITES[(origin + 1) % self.sites]
-            owned, kind, seen = self.chance.choice(OWNED)
-            headers = tuple((name, value and value % {b"own": own.encode(), b"other": other.encode()})
-                            for name, value in owned)  # fmt: skip
-            at = START_MS + self.chance.randrange(self.minutes * MINUTE)
+            headers, kind, seen = self.chance.choice(STRAYED)
+            names = {b"own": own.encode(), b"other": other.encode()}
+            filled = tuple((name, value and value % names) for name, value in headers)
+            at = START_MS + 2 * MINUTE + self.chance.randrange((self.minutes - 2) * MINUTE)
             key = None if n % 7 == 0 else b"stray-%d" % n
-            written = Fought(origin, n % self.partitions, at, key, None if n % 5 == 0 else b"1", headers=headers)
+            value = None if n % 5 == 0 else b"%d" % n
+            written = Fought(origin, n % self.partitions, at, key, value, headers=filled)
             self.world.records.append(written)
+            if seen == "returned":
+                # What has neither key nor value is like every other such record.
+                kind = "origin_wrong" if key is None and value is None else kind
+                self.original(written, SITES.index(other), kind)
             if kind:
-                self.world.strays.append((written, kind, other if seen else None))
+                self.world.strays.append((written, kind, other if seen in {"other", "returned"} else seen))
+
+    def original(self, back: Fought, origin: int, kind: str) -> None:
+        """Write what came back, where it was taken first; or, of a near miss, something that is not quite that."""
+        headers = (("owner", SITES[origin].encode()), *TAGS, ("origin-dc", SITES[origin].encode()))
+        value, at = back.value, back.time_ms - self.chance.choice((0, MINUTE))
+        if kind == "origin_wrong":
+            value, at = self.chance.choice(((b"not the same", at), (value, back.time_ms + 1)))
+        original = Fought(origin, back.partition, at, back.key, value, headers=headers)
+        self.world.records.append(original)
 
     def finish(self) -> KeyFights:
         logs = {(o, p): [] for o in range(self.sites) for p in range(self.partitions)}  # type: ignore[var-annotated]

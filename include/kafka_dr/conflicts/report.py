@@ -25,7 +25,13 @@ _TO_DO = {
     "unknown": "Audit more often, or keep records longer: the next audits meet what is written from now on.",
 }
 #: What is wrong with one record, in words.
-_WRONG = {"not_owner": "written by another member than its owner", "no_owner": "owned by no declared member"}
+_WRONG = {
+    "not_owner": "written by another member than its owner",
+    "no_owner": "owned by no declared member",
+    "origin_missing": "without what says its origin",
+    "origin_wrong": "with a wrong origin",
+    "came_back": "written again from a copy",
+}
 
 
 @dataclass(frozen=True, slots=True)

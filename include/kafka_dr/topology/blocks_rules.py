@@ -68,7 +68,7 @@ def mistakes_of_blocks(document: Document) -> Iterator[Mistake]:
         kind = MEMBERS_OF[section][-1]
         running = [member for member, (declared, _) in members_in(section, keys).items() if declared == kind]
         yield from _moves_with_nobody(document, here, running)
-        yield from _owned_by_nobody(document, here, running)
+        yield from _named_nobody(document, here, running)
         for spoke in document.keys(*here, "spokes"):
             if spoke in document.keys(*here, kind):
                 seen = (
@@ -98,13 +98,14 @@ def _moves_with_nobody(document: Document, here: Path, members: Sequence[str]) -
             yield document.mistake(path, seen, f"write one of {', '.join(members)}")
 
 
-def _owned_by_nobody(document: Document, here: Path, members: Sequence[str]) -> Iterator[Mistake]:
-    """Yield what is wrong with the rules that say who owns records."""
+def _named_nobody(document: Document, here: Path, members: Sequence[str]) -> Iterator[Mistake]:
+    """Yield what is wrong with the rules that say which member owns, or has written, a record."""
     path: Path = (*here, "conflicts", "ownership")
     if document.at(*path) == {}:
         seen = "no rule says who owns a record"
         yield document.mistake(path, seen, "write by_header, by_key_prefix, by_partition or by_hash, or leave it out")
-    keys = [(*path, "by_key_prefix", key) for key in document.keys(*path, "by_key_prefix")]
+    by_name: tuple[Path, ...] = ((*path, "by_key_prefix"), (*here, "conflicts", "provenance", "names"))
+    keys: list[Path] = [(*section, key) for section in by_name for key in document.keys(*section)]
     listed = (*document.texts(*path, "by_partition"), *document.texts(*path, "by_hash", "slots"))
     for name, at in (*((document.at(*key), key) for key in keys), *listed):
         if name not in members:

@@ -34,6 +34,26 @@ class OwnershipSpec(Section):
     by_hash: HashSlots | None = Field(default=None, description="the owner by a hash of the key")
 
 
+class ProvenanceSpec(Section):
+    """What in each record says which member took it first."""
+
+    origin: HeaderName = Field(default="origin-dc", description="the header whose value names that member")
+    field: str | None = Field(
+        default=None,
+        pattern=r"^[^.\s]+(\.[^.\s]+)*$",
+        description="instead of that header: the field of JSON values that names it, a.b for one inside another",
+    )
+    required: tuple[HeaderName, ...] = Field(
+        default=("origin-timestamp", "origin-producer"), description="further headers that each record has"
+    )
+    names: dict[str, Name] = Field(
+        default_factory=dict, description="members by what records call them, where that is not their name"
+    )
+    replicator_headers: tuple[HeaderName, ...] = Field(
+        default=(), description="headers that only a replicator writes, so no record of a member's own log has them"
+    )
+
+
 class ConflictsSpec(Section):
     """How records of one key are compared that several members took."""
 
@@ -48,4 +68,7 @@ class ConflictsSpec(Section):
     )
     ownership: OwnershipSpec | None = Field(
         default=None, description="which member may write which records; left out, each may write all"
+    )
+    provenance: ProvenanceSpec | None = Field(
+        default=None, description="what records say of their origin; left out, it is not looked at"
     )

@@ -234,17 +234,18 @@ class ConflictRun:
 
     def _wrong(self, member: str) -> list[Column]:
         """Return what may be wrong with a record of a member's own log, as far as that is declared."""
-        owned = self.declared.ownership
-        if owned is None:
-            return []
-        return strays.not_owned(member, strays.owner(self.block.sites, **owned.model_dump()))
+        owned, tagged, members = self.declared.ownership, self.declared.provenance, self.block.sites
+        found = [] if owned is None else strays.not_owned(member, strays.owner(members, **owned.model_dump()))
+        return found if tagged is None else [*found, *strays.not_tagged(member, members, **tagged.model_dump())]
 
     def _found(self, records: DataFrame, new: DataFrame, arrivals: DataFrame, out: str) -> tuple[DataFrame, DataFrame]:
         """Write all findings as one table, and return those about two records, and those about one."""
         sites = self.block.sites
         met = conflicts.meetings(records, arrivals, sites=len(sites))
         found = conflicts.findings(conflicts.judged(met, skew_ms=self.declared.skew_ms), sites=sites)
-        found = found.unionByName(conflicts.stray_findings(new, sites=sites), allowMissingColumns=True)
+        known = None if self.declared.provenance is None else records
+        stray = conflicts.stray_findings(new, sites=sites, known=known)
+        found = found.unionByName(stray, allowMissingColumns=True)
         found.write.mode("overwrite").parquet(f"{out}/findings")
         written = self.session.read.schema(found.schema).parquet(f"{out}/findings")
         return written.where("earlier_origin is not null"), written.where("earlier_origin is null")

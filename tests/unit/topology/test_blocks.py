@@ -220,6 +220,8 @@ def test_conflicts_are_audited_only_where_a_block_says_so(edited: Edit, load_tex
             "{skew_ms: 1, ownership: {by_key_prefix: {a: north}}}",
             "'north' is no member of the block; write one of",
         ),
+        ("{skew_ms: 1, provenance: {names: {dc-3: north}}}", "names.dc-3: 'north' is no member of the block"),
+        ("{skew_ms: 1, provenance: {field: a b}}", "provenance.field"),
         ("{skew_ms: 1, ownership: {by_partition: [east, north]}}", "by_partition[1]: 'north' is no member"),
         ("{skew_ms: 1, ownership: {by_hash: {slots: [north, west]}}}", "by_hash.slots[0]: 'north' is no member"),
         ("{skew_ms: 1, ownership: {by_hash: {function: md5, slots: [west]}}}", "one of 'murmur2' or 'crc32'"),
