@@ -96,6 +96,7 @@ class ConflictReport:
 
     :param sites: in the declared order
     :param kept_before: how many records of former audits were met again
+    :param strategy: what decides which value of a key counts
     :param shown: the first findings, as they are in the table
     :param strays: how many records are wrong by themselves
     :param shown_strays: the first of them, as they are in the table
@@ -114,6 +115,7 @@ class ConflictReport:
     counts: tuple[ConflictCount, ...]
     origins: tuple[OriginRead, ...]
     kept_before: int = 0
+    strategy: str = "last_write_wins"
     shown: tuple[Mapping[str, Any], ...] = ()
     strays: tuple[StrayCount, ...] = ()
     shown_strays: tuple[Mapping[str, Any], ...] = ()
@@ -209,6 +211,7 @@ class ConflictReport:
             "sites": [*self.sites],
             "skew_ms": self.skew_ms,
             "keys": self.key_form,
+            "strategy": self.strategy,
             "certain": self.number("certain"),
             "possible": self.number("possible"),
             "partition_differs": self.partition_differs,
@@ -250,7 +253,10 @@ def in_words(found: Mapping[str, Any]) -> str:
     if found["kind"] == "partition_differs":
         return f"partition differs: {said}"
     unsafe = ", within the clock skew" if found["within_skew"] else ""
-    same = "equal values" if found["equal"] else f"{found['winner']} wins{unsafe}"
+    merged = f"merged, differing in {', '.join(found['fields'])}" if found.get("fields") else "merged"
+    several = merged if found.get("fields") is not None else "neither wins as it is"
+    won = f"{found['winner']} wins" if found["winner"] else several
+    same = "equal values" if found["equal"] else f"{won}{unsafe}"
     return f"{found['certainty']} {found['kind'].replace('_', '-')}: {said}, {same}"
 
 

@@ -99,14 +99,18 @@ def _moves_with_nobody(document: Document, here: Path, members: Sequence[str]) -
 
 
 def _named_nobody(document: Document, here: Path, members: Sequence[str]) -> Iterator[Mistake]:
-    """Yield what is wrong with the rules that say which member owns, or has written, a record."""
+    """Yield what is wrong with how conflicts are judged, and with what says which member owns or wrote a record."""
     path: Path = (*here, "conflicts", "ownership")
     if document.at(*path) == {}:
         seen = "no rule says who owns a record"
         yield document.mistake(path, seen, "write by_header, by_key_prefix, by_partition or by_hash, or leave it out")
     by_name: tuple[Path, ...] = ((*path, "by_key_prefix"), (*here, "conflicts", "provenance", "names"))
     keys: list[Path] = [(*section, key) for section in by_name for key in document.keys(*section)]
-    listed = (*document.texts(*path, "by_partition"), *document.texts(*path, "by_hash", "slots"))
+    if document.at(*here, "conflicts", "strategy") == "custom" and document.at(*here, "conflicts", "custom") is None:
+        seen = "custom decides, and no function is named"
+        yield document.mistake((*here, "conflicts", "strategy"), seen, "write custom: MODULE:NAME below conflicts")
+    lists = ((*path, "by_partition"), (*path, "by_hash", "slots"), (*here, "conflicts", "priority"))
+    listed = [each for section in lists for each in document.texts(*section)]
     for name, at in (*((document.at(*key), key) for key in keys), *listed):
         if name not in members:
             yield document.mistake(at, f"{name!r} is no member of the block", f"write one of {', '.join(members)}")

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from kafka_dr.topology.fields import Name, Section
 
+Strategy = Literal["last_write_wins", "source_priority", "merge", "custom", "keep_both"]
 HeaderName = Annotated[str, Field(min_length=1)]
 
 
@@ -60,8 +61,12 @@ class ConflictsSpec(Section):
     skew_ms: Annotated[int, Field(ge=0, le=3_600_000, strict=True)] = Field(
         description="how far any two clocks may differ that give times: those of producers, brokers and of this project"
     )
-    strategy: Literal["last_write_wins"] = Field(
-        default="last_write_wins", description="which record counts: the later one; of equal times the first member's"
+    strategy: Strategy = Field(default="last_write_wins", description="which value of a key counts")
+    priority: tuple[Name, ...] = Field(
+        default=(), description="of source_priority: the member that counts most first; others follow as declared"
+    )
+    custom: Annotated[str, Field(pattern=r"^\w+(\.\w+)*:\w+$")] | None = Field(
+        default=None, description="of custom: the Python function that decides, as MODULE:NAME"
     )
     keys: Literal["hashed", "plain"] = Field(
         default="hashed", description="how reports name keys: by a digest, or as they are"
@@ -72,3 +77,13 @@ class ConflictsSpec(Section):
     provenance: ProvenanceSpec | None = Field(
         default=None, description="what records say of their origin; left out, it is not looked at"
     )
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether values are compared, and so kept from audit to audit."""
+        return self.strategy in ("merge", "custom")
+
+    @property
+    def kept_form(self) -> str:
+        """What is kept of keys and values: an audit cannot continue from another form."""
+        return f"{self.keys}, with values" if self.needs_values else self.keys

@@ -211,7 +211,13 @@ def test_conflicts_are_audited_only_where_a_block_says_so(edited: Edit, load_tex
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("{skew_ms: 250, strategy: newest}", "one of 'last_write_wins'"),
+        (
+            "{skew_ms: 250, strategy: newest}",
+            "conflicts.strategy: 'newest' is written here; write one of 'last_write_wins', 'source_priority', 'merge'",
+        ),
+        ("{skew_ms: 1, strategy: custom}", "custom decides, and no function is named"),
+        ("{skew_ms: 1, strategy: custom, custom: rules}", "conflicts.custom"),
+        ("{skew_ms: 1, strategy: source_priority, priority: [north]}", "priority[0]: 'north' is no member"),
         ("{strategy: last_write_wins}", "skew_ms"),
         ("{skew_ms: -1}", "at least 0"),
         ("{skew_ms: 1, keys: secret}", "one of 'hashed' or 'plain'"),
