@@ -11,11 +11,15 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from kafka_dr_spark.resolution import Strategy, last_write_wins
+from kafka_dr_spark.strays import OTHER_ORIGIN, STRAYS, strays, text
+
 #: ``origin`` is the number of the site in the declared order, ``key_id`` the digest of the key in hex, ``key`` the key
-#: itself if it may be kept, ``value`` a hash, null for a deletion; ``fresh``: no audit has met the record before.
+#: itself if it may be kept, ``value`` a hash, null for a deletion; ``fresh``: no audit has met the record before;
+#: ``strays``: what is wrong with the record itself; ``content``: the value, where a strategy looks at values.
 SITE_RECORDS = (
     "origin int, topic string, partition int, offset bigint, time bigint, stamped boolean, key_id string, key binary, "
-    "value bigint, fresh boolean"
+    f"value bigint, fresh boolean, strays {STRAYS}, content binary"
 )
 #: What is known of when records arrived, and were read, by site; a stretch without ``after`` has no end.
 ARRIVALS = (
@@ -23,11 +27,18 @@ ARRIVALS = (
     "read_by array<bigint>"
 )
 _LOG_APPEND_TIME = 1
-_OF_RECORD = ("origin", "partition", "offset", "time", "stamped", "value", "fresh", "not_before", "read_by")
+_OF_RECORD = ("origin", "partition", "offset", "time", "stamped", "value", "fresh", "not_before", "read_by", "content")
 
 
 def site_records(
-    records: DataFrame, *, origin: int, salt: bytes, content_key: DataFrame | None = None, plain: bool = False
+    records: DataFrame,
+    *,
+    origin: int,
+    salt: bytes,
+    content_key: DataFrame | None = None,
+    plain: bool = False,
+    values: bool = False,
+    wrong: Sequence[Column] = (),
 ) -> DataFrame:
     """Return records of an origin's own log as :data:`SITE_RECORDS`; those without a key have no ``key_id``.
 
@@ -35,6 +46,8 @@ def site_records(
     :param salt: is hashed with each key, so that digests of two blocks cannot be compared
     :param content_key: a relation of one row, ``content_key``, that is hashed as well
     :param plain: also keep the key itself
+    :param values: also keep the value itself
+    :param wrong: what may be wrong with each record, see :mod:`kafka_dr_spark.strays`
     """
     secret = f.lit(salt)
     if content_key is not None:
@@ -51,6 +64,8 @@ def site_records(
         (f.col("key") if plain else f.lit(None).cast("binary")).alias("key"),
         f.when(f.col("value").isNotNull(), f.xxhash64("value")).alias("value"),
         f.lit(True).alias("fresh"),
+        strays(wrong).alias("strays"),
+        (f.col("value") if values else f.lit(None).cast("binary")).alias("content"),
     )
 
 
@@ -107,8 +122,11 @@ def meetings(records: DataFrame, arrivals: DataFrame, *, sites: int) -> DataFram
     return pairs.where(f.col("earlier.fresh") | f.col("later.fresh"))
 
 
-def judged(pairs: DataFrame, *, skew_ms: int) -> DataFrame:
-    """Return each pair with ``certainty``, ``kind``, ``equal``, ``margin_ms``, ``winner``, ``within_skew``."""
+def judged(pairs: DataFrame, *, skew_ms: int, strategy: Strategy = last_write_wins, by_time: bool = True) -> DataFrame:
+    """Return each pair with ``certainty``, ``kind``, ``equal``, ``margin_ms``, ``resolved``, ``within_skew``.
+
+    :param by_time: whether the strategy looks at times, so that the clocks alone may decide
+    """
 
     def not_seen(written: str, other: str) -> Column:
         known = f.get(f.col(f"{other}.not_before"), f.col(f"{written}.origin"))
@@ -124,7 +142,10 @@ def judged(pairs: DataFrame, *, skew_ms: int) -> DataFrame:
     was_seen = seen("earlier", "later") | seen("later", "earlier")
     margin = f.col("later.time") - f.col("earlier.time")
     deletes = f.col("earlier.value").isNull() != f.col("later.value").isNull()
-    return pairs.select(
+    resolved = strategy(f.array("earlier", "later"))
+    # Objects whose fields agree are the same whichever is later.
+    by_clocks = f.lit(by_time) & (f.col("resolved.fields").isNull() | (f.size("resolved.fields") > 0))
+    return pairs.withColumn("resolved", resolved).select(
         "*",
         f.when(unseen & ~was_seen, "certain")
         .when(was_seen & ~unseen, "ordered")
@@ -133,8 +154,7 @@ def judged(pairs: DataFrame, *, skew_ms: int) -> DataFrame:
         f.when(deletes, "delete_write").otherwise("write_write").alias("kind"),
         f.col("earlier.value").eqNullSafe(f.col("later.value")).alias("equal"),
         margin.alias("margin_ms"),
-        f.when(margin > 0, f.col("later.origin")).otherwise(f.col("earlier.origin")).alias("winner"),
-        (margin <= skew_ms).alias("within_skew"),
+        (by_clocks & (margin <= skew_ms)).alias("within_skew"),
         (f.col("earlier.partition") != f.col("later.partition")).alias("partition_differs"),
     )
 
@@ -166,19 +186,57 @@ def findings(pairs: DataFrame, *, sites: Sequence[str]) -> DataFrame:
             f.col(f"{which}.value").isNull().alias(f"{which}_deletes"),
         )
     )
-    # A key that is no text is shown in hex.
-    text = f.try_validate_utf8(f.col("key").cast("string"))
-    shown = f.coalesce(text, f.concat(f.lit("0x"), f.hex("key")), f.col("key_id"))
     return conflicts.unionByName(differs).select(
         "kind",
         "certainty",
         "topic",
-        shown.alias("key"),
+        shown_key(),
         *records,
         "equal",
-        f.get(names, f.col("winner")).alias("winner"),
+        f.get(names, f.col("resolved.winner")).alias("winner"),
         "margin_ms",
         "within_skew",
+        "resolved.fields",
+        "resolved.refused",
+    )
+
+
+def shown_key() -> Column:
+    """Return how a record's key is named: as text, in hex if it is none, by its digest if it is not kept."""
+    return f.coalesce(text(f.col("key")), f.concat(f.lit("0x"), f.hex("key")), f.col("key_id")).alias("key")
+
+
+def stray_findings(records: DataFrame, *, sites: Sequence[str], known: DataFrame | None = None) -> DataFrame:
+    """Return what is wrong with single records, as :func:`findings`: ``later`` is the record, there is no ``earlier``.
+
+    :param records: see :data:`SITE_RECORDS`, those without a key as well
+    :param known: all records that are known, where records say which member took them first: one that names another
+        member has come back if that member took the same key and value before
+    """
+    names = f.array(*map(f.lit, sites))
+    found = records.select("*", f.inline("strays"), f.get(names, "origin").alias("taken_by"))
+    if known is not None:
+        same = ("topic", "key_id", "value")
+        first = known.groupBy(f.get(names, "origin").alias("seen"), *same).agg(f.min("time").alias("first")).alias("o")
+        equal = [f.col(f"s.{each}").eqNullSafe(f.col(f"o.{each}")) for each in ("seen", *same)]
+        back = f.when(f.col("o.first") <= f.col("s.time"), "came_back").otherwise("origin_wrong")
+        # Records with neither key nor value all look the same.
+        other = f.col("s.kind") == OTHER_ORIGIN
+        judged = other & (f.col("s.key_id").isNotNull() | f.col("s.value").isNotNull())
+        met = found.alias("s").join(first, [judged, *equal], "left")
+        kind = f.when(other, back).otherwise(f.col("s.kind"))
+        found = met.select("s.*", kind.alias("judged")).drop("kind").withColumnRenamed("judged", "kind")
+    return found.select(
+        "kind",
+        f.lit("certain").alias("certainty"),
+        "topic",
+        shown_key(),
+        f.col("taken_by").alias("later_origin"),
+        f.col("partition").alias("later_partition"),
+        f.col("offset").alias("later_offset"),
+        f.col("time").alias("later_ms"),
+        f.col("value").isNull().alias("later_deletes"),
+        "seen",
     )
 
 
@@ -191,13 +249,22 @@ def to_meet(records: DataFrame, *, horizon: int) -> DataFrame:
     of_origin = Window.partitionBy("topic", "key_id", "origin", recent)
     newest = of_origin.orderBy(f.desc("time"), f.desc("partition"), f.desc("offset"))
     ranked = usable(records).withColumn("number", f.row_number().over(newest))
-    return ranked.where(recent | (f.col("number") == 1)).drop("number").withColumn("fresh", f.lit(False))
+    return (
+        ranked.where(recent | (f.col("number") == 1))
+        .drop("number")
+        .withColumns({"fresh": f.lit(False), "strays": strays(())})
+    )
 
 
 def counts(found: DataFrame) -> DataFrame:
     """Count findings that agree in everything but key, offsets and times."""
     same = ("topic", "earlier_origin", "later_origin", "kind", "certainty", "equal", "within_skew")
     return found.groupBy(*same).count()
+
+
+def stray_counts(found: DataFrame) -> DataFrame:
+    """Count stray records by topic, the member that took them, and what is wrong."""
+    return found.groupBy("topic", "later_origin", "kind").count()
 
 
 def top_keys(found: DataFrame, *, most: int) -> DataFrame:

@@ -6,30 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.key_fights import SKEW, START_MS, Fought, KeyFights, fights
+from support.fought_frames import TOPIC, as_read
+from support.key_fights import SITES, SKEW, START_MS, Fought, KeyFights, fights
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark]
-
-TOPIC = "baskets"
-SITES = ("east", "west", "north")
-
-
-def as_read(spark: SparkSession, records: list[Fought]) -> DataFrame:
-    """Return records with the columns in which Spark's Kafka source returns them."""
-    from jobs.records_in_memory import in_memory
-    from kafka_dr.clusters import Record
-
-    return in_memory(
-        spark,
-        [
-            Record(topic=TOPIC, partition=r.partition, offset=r.offset, key=r.key, value=r.value, headers=(),
-                   timestamp_ms=r.time_ms)
-            for r in records
-        ],
-    )  # fmt: skip
 
 
 def site_records(spark: SparkSession, world: KeyFights, *, plain: bool = True) -> DataFrame:

@@ -23,6 +23,7 @@ AUDIT = 50_000
 DELAY = 3_000
 SKEW = 200
 MINUTES = ("calm", "apart", "half", "dark")
+SITES = ("east", "west", "north")
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Fought:
     key: bytes | None
     value: bytes | None
     offset: int = -1
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def at(self) -> tuple[int, int, int]:
@@ -63,6 +65,8 @@ class KeyFights:
     awaited: list[Awaited] = field(default_factory=list)
     differs: set[tuple[bytes, frozenset[int]]] = field(default_factory=set)
     marks: dict[tuple[int, int], list[ArrivalMarks]] = field(default_factory=dict)
+    #: What is wrong with single records, and the name that belongs to it.
+    strays: list[tuple[Fought, str, str | None]] = field(default_factory=list)
 
     @property
     def expected(self) -> set[tuple[tuple[int, int, int], tuple[int, int, int], str]]:
@@ -96,13 +100,46 @@ def _as_site_record(of: Fought, known: list[ArrivalStretch]) -> SiteRecord:
     return SiteRecord(of.origin, of.partition, of.offset, of.time_ms, value, absent, read)
 
 
-def fights(seed: int, *, sites: int, stories: int, partitions: int = 3, noise: int = 0) -> KeyFights:
-    """Return stories, each about a key of its own, and records that meet nothing."""
+def fights(seed: int, *, sites: int, stories: int, partitions: int = 3, noise: int = 0, strays: int = 0) -> KeyFights:
+    """Return stories, each about a key of its own, and records that meet nothing.
+
+    :param strays: how many of these have something wrong with themselves, or nearly so
+    """
     made = _Made(random.Random(seed), sites, partitions)  # noqa: S311 - a test repeats what it saw
     for number in range(stories):
         made.tell(number)
     made.noise(noise)
+    made.stray(strays)
     return made.finish()
+
+
+TAGS: tuple[tuple[str, bytes | None], ...] = (("origin-timestamp", b"1"), ("origin-producer", b"p"))
+_OWN, _OTHER, _DC = ("owner", b"%(own)s"), ("owner", b"%(other)s"), ("origin-dc", b"%(own)s")
+#: Headers of a record, what is wrong with it, and the name that belongs to that: of another member, or this one.
+STRAYED: tuple[tuple[tuple[tuple[str, bytes | None], ...], str, str | None], ...] = (
+    ((_OWN, _DC, *TAGS), "", None),
+    ((_OTHER, _DC, *TAGS), "not_owner", "other"),
+    # The last one counts.
+    ((_OTHER, _OWN, _DC, *TAGS), "", None),
+    ((_OWN, ("other", b"x"), _OTHER, _DC, *TAGS), "not_owner", "other"),
+    ((_OWN, ("owner", None), _DC, *TAGS), "no_owner", None),
+    ((("Owner", b"%(own)s"), _DC, *TAGS), "no_owner", None),
+    ((("owner", b"%(own)s "), _DC, *TAGS), "no_owner", None),
+    ((("owner", b"\xff"), _DC, *TAGS), "no_owner", None),
+    ((_DC, *TAGS), "no_owner", None),
+    ((_OWN, *TAGS), "origin_missing", "origin-dc"),
+    ((_OWN, ("origin-dc", b""), *TAGS), "origin_missing", "origin-dc"),
+    ((_OWN, ("Origin-dc", b"%(own)s"), *TAGS), "origin_missing", "origin-dc"),
+    ((_OWN, _DC, TAGS[0]), "origin_missing", "origin-producer"),
+    ((_OWN, _DC, TAGS[1], ("origin-timestamp", None)), "origin_missing", "origin-timestamp"),
+    ((_OWN, ("origin-dc", b"nowhere"), *TAGS), "origin_wrong", "nowhere"),
+    ((_OWN, ("origin-dc", b"%(other)s"), *TAGS), "origin_wrong", "other"),
+    ((_OWN, ("origin-dc", b"%(other)s"), *TAGS), "origin_wrong", "returned"),
+    ((_OWN, ("origin-dc", b"%(other)s"), *TAGS), "came_back", "returned"),
+    ((_OWN, ("origin-dc", b"%(other)s"), _DC, *TAGS), "", None),
+    ((_OWN, _DC, ("__mskmr", b"\x00"), *TAGS), "came_back", "__mskmr"),
+    ((_OWN, _DC, ("__mskm", b"\x00"), *TAGS), "", None),
+)
 
 
 class _Made:
@@ -228,6 +265,37 @@ class _Made:
             at = START_MS + self.chance.randrange(self.minutes * MINUTE)
             partition = self.chance.randrange(self.partitions) if key is None else key[-1] % self.partitions
             self.world.records.append(Fought(origin, partition, at, key, b"noise"))
+
+    def stray(self, number: int) -> None:
+        """Give all records headers as they should be, then records of one site alone such as they should not be."""
+        for each in self.world.records:
+            each.headers = ((("owner", SITES[each.origin].encode())), *TAGS, ("origin-dc", SITES[each.origin].encode()))
+        for n in range(number):
+            origin = self.chance.randrange(self.sites)
+            own, other = SITES[origin], SITES[(origin + 1) % self.sites]
+            headers, kind, seen = self.chance.choice(STRAYED)
+            names = {b"own": own.encode(), b"other": other.encode()}
+            filled = tuple((name, value and value % names) for name, value in headers)
+            at = START_MS + 2 * MINUTE + self.chance.randrange((self.minutes - 2) * MINUTE)
+            key = None if n % 7 == 0 else b"stray-%d" % n
+            value = None if n % 5 == 0 else b"%d" % n
+            written = Fought(origin, n % self.partitions, at, key, value, headers=filled)
+            self.world.records.append(written)
+            if seen == "returned":
+                # What has neither key nor value is like every other such record.
+                kind = "origin_wrong" if key is None and value is None else kind
+                self.original(written, SITES.index(other), kind)
+            if kind:
+                self.world.strays.append((written, kind, other if seen in {"other", "returned"} else seen))
+
+    def original(self, back: Fought, origin: int, kind: str) -> None:
+        """Write what came back, where it was taken first; or, of a near miss, something that is not quite that."""
+        headers = (("owner", SITES[origin].encode()), *TAGS, ("origin-dc", SITES[origin].encode()))
+        value, at = back.value, back.time_ms - self.chance.choice((0, MINUTE))
+        if kind == "origin_wrong":
+            value, at = self.chance.choice(((b"not the same", at), (value, back.time_ms + 1)))
+        original = Fought(origin, back.partition, at, back.key, value, headers=headers)
+        self.world.records.append(original)
 
     def finish(self) -> KeyFights:
         logs = {(o, p): [] for o in range(self.sites) for p in range(self.partitions)}  # type: ignore[var-annotated]

@@ -17,12 +17,12 @@ from kafka_dr.topology.blocks import (
     ActiveActiveSpec,
     AloneSpec,
     BlockSpec,
-    ConflictsSpec,
     HubAndSpokeSpec,
     MemberSpec,
     groups_of,
     memberships,
 )
+from kafka_dr.topology.conflicts import ConflictsSpec
 from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
 from kafka_dr.topology.model import ProtectionGroup, Topology
 from lab import rights

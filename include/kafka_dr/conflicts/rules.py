@@ -30,6 +30,9 @@ Certainty = Literal["certain", "possible", "ordered"]
 #: What met: two values, or a value and a deletion; or one key in different partitions, whatever was seen.
 ConflictKind = Literal["write_write", "delete_write", "partition_differs"]
 
+#: What is wrong with one record: who owns it, or what it says of its origin.
+StrayKind = Literal["not_owner", "no_owner", "origin_missing", "origin_wrong", "came_back"]
+
 
 @dataclass(frozen=True, slots=True)
 class SiteRecord:

@@ -26,6 +26,16 @@ CONFLICT_TABLES = (
         ),
     ),
     MadeTable(
+        "Single records",
+        "stray_counts",
+        (
+            Column("Topic", "topic"),
+            Column("Taken by", "origin"),
+            Column("What is wrong", "kind", "word"),
+            Column("How many", "count"),
+        ),
+    ),
+    MadeTable(
         "Keys with most conflicts",
         "top_keys",
         (Column("Topic", "topic"), Column("Key", "key"), Column("Conflicts", "conflicts")),

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from kafka_dr.topology.conflicts import ConflictsSpec
 from kafka_dr.topology.fields import Name, ResourceName, Section
 from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
 from kafka_dr.topology.names import canary_topic_of
@@ -40,20 +41,6 @@ class AloneSpec(MemberSpec):
     begins_on: Name = Field(description="the member on which they run when the topology is adopted")
     consumer_groups: Annotated[tuple[ResourceName, ...], Field(min_length=1)] = Field(
         description="the consumer groups, which move together"
-    )
-
-
-class ConflictsSpec(Section):
-    """How records of one key are compared that several members took."""
-
-    skew_ms: Annotated[int, Field(ge=0, le=3_600_000, strict=True)] = Field(
-        description="how far any two clocks may differ that give times: those of producers, brokers and of this project"
-    )
-    strategy: Literal["last_write_wins"] = Field(
-        default="last_write_wins", description="which record counts: the later one; of equal times the first member's"
-    )
-    keys: Literal["hashed", "plain"] = Field(
-        default="hashed", description="how reports name keys: by a digest, or as they are"
     )
 
 

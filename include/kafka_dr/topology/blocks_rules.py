@@ -71,6 +71,7 @@ def mistakes_of_blocks(document: Document) -> Iterator[Mistake]:
         running = [member for member, (declared, _) in members_in(section, keys).items() if declared == kind]
         yield from _moves_with_nobody(document, here, running)
         yield from _rest_of_nobody(document, here)
+        yield from _named_nobody(document, here, running)
         for spoke in document.keys(*here, "spokes"):
             if spoke in document.keys(*here, kind):
                 seen = (
@@ -108,3 +109,21 @@ def _rest_of_nobody(document: Document, here: Path) -> Iterator[Mistake]:
         if group not in local:
             seen = f"{group!r} is not among the groups that read on each member what is written there alone"
             yield document.mistake((*here, _REST, group), seen, "name a group of local")
+
+
+def _named_nobody(document: Document, here: Path, members: Sequence[str]) -> Iterator[Mistake]:
+    """Yield what is wrong with how conflicts are judged, and with what says which member owns or wrote a record."""
+    path: Path = (*here, "conflicts", "ownership")
+    if document.at(*path) == {}:
+        seen = "no rule says who owns a record"
+        yield document.mistake(path, seen, "write by_header, by_key_prefix, by_partition or by_hash, or leave it out")
+    by_name: tuple[Path, ...] = ((*path, "by_key_prefix"), (*here, "conflicts", "provenance", "names"))
+    keys: list[Path] = [(*section, key) for section in by_name for key in document.keys(*section)]
+    if document.at(*here, "conflicts", "strategy") == "custom" and document.at(*here, "conflicts", "custom") is None:
+        seen = "custom decides, and no function is named"
+        yield document.mistake((*here, "conflicts", "strategy"), seen, "write custom: MODULE:NAME below conflicts")
+    lists = ((*path, "by_partition"), (*path, "by_hash", "slots"), (*here, "conflicts", "priority"))
+    listed = [each for section in lists for each in document.texts(*section)]
+    for name, at in (*((document.at(*key), key) for key in keys), *listed):
+        if name not in members:
+            yield document.mistake(at, f"{name!r} is no member of the block", f"write one of {', '.join(members)}")

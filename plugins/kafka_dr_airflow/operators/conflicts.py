@@ -97,7 +97,7 @@ class ConflictAuditOperator(SparkJobOperator):
         self.log.info("%s: %s: %s", line(self.block), line(verdict), sentence)
         for caution in report["cautions"]:
             self.log.warning("%s", line(caution))
-        figures = ("certain", "possible", "partition_differs", "unknown_offsets", "records_read")
+        figures = ("certain", "possible", "partition_differs", "stray_records", "unknown_offsets", "records_read")
         kept.sentences = (sentence, *map(line, report["cautions"]))
         kept.facts = {name: report[name] for name in figures} | {"verdict": verdict, "report": self.report_path}
         if problem is not None and verdict != "unknown":

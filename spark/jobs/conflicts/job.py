@@ -18,7 +18,7 @@ from jobs.storage import path_of, rename_old_report, uri_of
 from kafka_dr.clock import Clock, Stopwatch, SystemClock
 from kafka_dr.errors import Refused
 from kafka_dr.json_documents import write_whole
-from kafka_dr.topology.blocks import ConflictsSpec
+from kafka_dr.topology.conflicts import ConflictsSpec
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
 

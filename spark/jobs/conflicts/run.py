@@ -14,21 +14,23 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from jobs.conflicts.origins import AskedMembers, MemberBlock
 from jobs.conflicts.plan import ConflictPlan, OriginPartition, plan, together
 from jobs.fingerprint_log import READING
 from kafka_dr.audit.content_keys import ContentKeys, Encryption, KeyUnusable
+from kafka_dr.causes import cause
 from kafka_dr.clock import Stopwatch
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.conflicts.arrivals import ArrivalMarks, stretches
-from kafka_dr.conflicts.report import ConflictCount, ConflictReport, OriginRead
+from kafka_dr.conflicts.report import ConflictCount, ConflictReport, OriginRead, StrayCount
 from kafka_dr.conflicts.seen import SeenArrivals, seen_arrivals
 from kafka_dr.conflicts.state import CommittedCopy, ConflictState, ConflictStateStore
 from kafka_dr.counted import counted
-from kafka_dr.topology.blocks import ConflictsSpec
-from kafka_dr_spark import conflicts
+from kafka_dr.errors import Refused
+from kafka_dr.topology.conflicts import ConflictsSpec
+from kafka_dr_spark import conflicts, resolution, strays
 from kafka_dr_spark.encrypted_records import key_relation
 from kafka_dr_spark.kafka_ranges import read_ranges
 
@@ -100,7 +102,7 @@ class ConflictRun:
             reads = self._reads(planned, asked, new)
             old = None if before is None else conflicts.written_records(self.session, self._folder(before.kept))
             records = new if old is None else old.unionByName(new)
-            found = self._found(records, arrivals, out)
+            found, stray = self._found(records, new, arrivals, out)
             self.watch.lap("compare")
             if self.whole:
                 conflicts.to_meet(records, horizon=planned.horizon_ms).write.parquet(self._folder(name))
@@ -109,7 +111,7 @@ class ConflictRun:
             self._remove(scan)
         state = ConflictState(
             sites=self._sites(asked),
-            key_form=self.declared.keys,
+            key_form=self.declared.kept_form,
             horizon_ms=planned.horizon_ms,
             kept=name,
             origins=planned.reached(asked),
@@ -123,10 +125,13 @@ class ConflictRun:
             sites=self.block.sites,
             skew_ms=self.declared.skew_ms,
             key_form=self.declared.keys,
+            strategy=self.declared.strategy,
             counts=tuple(ConflictCount(*row) for row in conflicts.counts(found).collect()),
             origins=reads,
             kept_before=0 if old is None else old.count(),
             shown=tuple(map(_shown, conflicts.worst(found, most=_MOST_SHOWN).collect())),
+            strays=tuple(StrayCount(*row) for row in conflicts.stray_counts(stray).collect()),
+            shown_strays=tuple(map(_shown, conflicts.worst(stray, most=_MOST_SHOWN).collect())),
             keys=tuple(row.asDict() for row in conflicts.top_keys(found, most=_MOST_KEYS).collect()),
             hours=tuple(_hour(row.asDict()) for row in conflicts.by_hour(found, most=_MOST_HOURS).collect()),
             cautions=(*cautions, *asked.cautions, *problems),
@@ -157,8 +162,8 @@ class ConflictRun:
     def _begins_again(self, asked: AskedMembers, kept: ConflictState) -> str:
         if kept.sites != self._sites(asked):
             return "the members are other ones, or in another order"
-        if kept.key_form != self.declared.keys or (kept.encryption is None) != (self.keys is None):
-            return "keys are kept in another form"
+        if kept.key_form != self.declared.kept_form or (kept.encryption is None) != (self.keys is None):
+            return "keys or values are kept in another form"
         try:
             if self.keys is not None and kept.encryption is not None:
                 self.keys.content_key(kept.encryption)
@@ -222,6 +227,8 @@ class ConflictRun:
                         salt=self.block.name.encode() + b"\0",
                         content_key=key,
                         plain=self.declared.keys == "plain",
+                        values=self.declared.needs_values,
+                        wrong=self._wrong(origin),
                     )
                 )
         if not frames:
@@ -229,12 +236,42 @@ class ConflictRun:
         reduce(DataFrame.unionAll, frames).write.parquet(folder)
         return conflicts.written_records(self.session, folder)
 
-    def _found(self, records: DataFrame, arrivals: DataFrame, out: str) -> DataFrame:
-        sites = self.block.sites
+    def _wrong(self, member: str) -> list[Column]:
+        """Return what may be wrong with a record of a member's own log, as far as that is declared."""
+        owned, tagged, members = self.declared.ownership, self.declared.provenance, self.block.sites
+        found = [] if owned is None else strays.not_owned(member, strays.owner(members, **owned.model_dump()))
+        return found if tagged is None else [*found, *strays.not_tagged(member, members, **tagged.model_dump())]
+
+    def _strategy(self) -> resolution.Strategy:
+        declared, members = self.declared, self.block.sites
+        try:
+            return resolution.strategy(
+                declared.strategy, members, priority=declared.priority, function=declared.custom or ""
+            )
+        except (ImportError, AttributeError) as error:
+            raise Refused(
+                f"conflicts.custom of {self.block.name} cannot be used ({cause(error)}): correct it, or add the folder "
+                "of its module to PYTHONPATH of the driver"
+            ) from error
+
+    def _found(self, records: DataFrame, new: DataFrame, arrivals: DataFrame, out: str) -> tuple[DataFrame, DataFrame]:
+        """Write all findings as one table, and return those about two records, and those about one."""
+        sites, declared = self.block.sites, self.declared
         met = conflicts.meetings(records, arrivals, sites=len(sites))
-        found = conflicts.findings(conflicts.judged(met, skew_ms=self.declared.skew_ms), sites=sites)
+        by_time = declared.strategy not in resolution.TIMELESS
+        judged = conflicts.judged(met, skew_ms=declared.skew_ms, strategy=self._strategy(), by_time=by_time)
+        found = conflicts.findings(judged, sites=sites)
+        known = None if self.declared.provenance is None else records
+        stray = conflicts.stray_findings(new, sites=sites, known=known)
+        found = found.unionByName(stray, allowMissingColumns=True)
         found.write.mode("overwrite").parquet(f"{out}/findings")
-        return self.session.read.schema(found.schema).parquet(f"{out}/findings")
+        written = self.session.read.schema(found.schema).parquet(f"{out}/findings")
+        if refused := written.where("refused").count():
+            raise Refused(
+                f"{declared.custom} decides nothing: of {counted(refused, 'conflict')} its answer depends on which "
+                "record comes first, or on when it is asked; correct it, or choose another strategy"
+            )
+        return written.where("earlier_origin is not null"), written.where("earlier_origin is null")
 
     def _reads(self, planned: ConflictPlan, asked: AskedMembers, new: DataFrame) -> tuple[OriginRead, ...]:
         horizon = None if planned.before is None else planned.before.horizon_ms
@@ -285,7 +322,8 @@ def _problems(flows: Mapping[tuple[str, str], SeenArrivals]) -> list[str]:
 
 def _shown(row: Any) -> Mapping[str, Any]:
     found: dict[str, Any] = row.asDict()
-    return found | {f"{which}_at": _stamp(found[f"{which}_ms"]) for which in ("earlier", "later")}
+    ends = (which for which in ("earlier", "later") if found[f"{which}_origin"] is not None)
+    return found | {f"{which}_at": _stamp(found[f"{which}_ms"]) for which in ends}
 
 
 def _hour(row: dict[str, Any]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ import pytest
 from kafka_dr.audit.report_folders import report_folder
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.topology.blocks import ConflictsSpec
+from kafka_dr.topology.conflicts import ConflictsSpec
 from lab import rights
 from support.auditing import job_environ, topology_file
 from support.checksum import Auditor

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from kafka_dr.conflicts.report import ConflictCount, ConflictReport, OriginRead
+from kafka_dr.conflicts.report import ConflictCount, ConflictReport, OriginRead, StrayCount, in_words
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
@@ -61,3 +62,33 @@ def test_the_first_sentence_says_how_many_and_what_to_do() -> None:
 
 def test_records_without_a_key_hide_nothing() -> None:
     assert report(without_key=7).verdict == "ok"
+
+
+def test_records_that_are_wrong_by_themselves_are_findings_also_where_nothing_met() -> None:
+    found = (StrayCount("baskets", "east", "not_owner", 2), StrayCount("baskets", "west", "not_owner", 1))
+    stray = replace(report(met(1, certainty="possible")), strays=(*found, StrayCount("baskets", "east", "no_owner", 4)))
+    assert (stray.verdict, stray.to_json()["stray_records"], stray.number("certain")) == ("findings", 7, 0)
+    assert (
+        "; 7 findings about single records (4 owned by no declared member, 3 written by another member than its owner)."
+    ) in stray.sentence
+    assert "correct which clients write there" in stray.sentence
+    assert [row["count"] for row in stray.to_json()["stray_counts"]] == [2, 1, 4]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "east baskets-1 offset 7, key k: written by another member than its owner (west)"),
+        (
+            {"kind": "no_owner", "seen": None, "key": None},
+            "east baskets-1 offset 7, key null: owned by no declared member",
+        ),
+    ],
+)
+def test_a_record_that_is_wrong_by_itself_is_named_in_words(changed: dict[str, Any], said: str) -> None:
+    row: dict[str, Any] = {"earlier_origin": None, "kind": "not_owner", "certainty": "certain", "topic": "baskets"}
+    row |= {"key": "k", "later_origin": "east", "later_partition": 1, "later_offset": 7, "seen": "west"}
+    assert in_words(row | changed) == said
+    shown = replace(report(), shown_strays=(row | changed,)).to_json()
+    assert shown["findings"] == [{"level": "failed", "sentence": said}]
+    assert (shown["conflicts"], shown["strays"]) == ([], [row | changed])

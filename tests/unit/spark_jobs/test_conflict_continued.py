@@ -13,7 +13,7 @@ from jobs.conflicts.origins import AskedMembers, MemberBlock, OriginLog
 from jobs.conflicts.run import ConflictRun
 from kafka_dr.clock import Stopwatch, SystemClock
 from kafka_dr.conflicts.state import ConflictState
-from kafka_dr.topology.blocks import ConflictsSpec
+from kafka_dr.topology.conflicts import ConflictsSpec
 from support.kept_list import CONTENT_KEYS
 
 ASKED = AskedMembers(
@@ -51,8 +51,9 @@ def test_a_first_audit_and_one_from_the_beginning_say_nothing_about_it(run: Conf
     [
         (replace(KEPT, sites=SITES[::-1]), "the members are other ones, or in another order"),
         (replace(KEPT, sites=(SITES[0], ("west", "another"))), "the members are other ones"),
-        (replace(KEPT, key_form="plain"), "keys are kept in another form"),
-        (replace(KEPT, encryption=None), "keys are kept in another form"),
+        (replace(KEPT, key_form="plain"), "keys or values are kept in another form"),
+        (replace(KEPT, key_form="hashed, with values"), "keys or values are kept in another form"),
+        (replace(KEPT, encryption=None), "keys or values are kept in another form"),
         (replace(KEPT, encryption=replace(ENCRYPTION, check="0" * 32)), "keys were hashed with another key"),
         (replace(KEPT, kept="20261129T000000Z-000000"), "the records that the last audit has kept are gone"),
     ],

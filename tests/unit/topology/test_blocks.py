@@ -232,15 +232,33 @@ def test_conflicts_are_audited_only_where_a_block_says_so(edited: Edit, load_tex
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("{skew_ms: 250, strategy: newest}", "one of 'last_write_wins'"),
+        (
+            "{skew_ms: 250, strategy: newest}",
+            "conflicts.strategy: 'newest' is written here; write one of 'last_write_wins', 'source_priority', 'merge'",
+        ),
+        ("{skew_ms: 1, strategy: custom}", "custom decides, and no function is named"),
+        ("{skew_ms: 1, strategy: custom, custom: rules}", "conflicts.custom"),
+        ("{skew_ms: 1, strategy: source_priority, priority: [north]}", "priority[0]: 'north' is no member"),
         ("{strategy: last_write_wins}", "skew_ms"),
         ("{skew_ms: -1}", "at least 0"),
         ("{skew_ms: 1, keys: secret}", "one of 'hashed' or 'plain'"),
+        ("{skew_ms: 1, ownership: {}}", "no rule says who owns a record"),
+        (
+            "{skew_ms: 1, ownership: {by_key_prefix: {a: north}}}",
+            "'north' is no member of the block; write one of",
+        ),
+        ("{skew_ms: 1, provenance: {names: {dc-3: north}}}", "names.dc-3: 'north' is no member of the block"),
+        ("{skew_ms: 1, provenance: {field: a b}}", "provenance.field"),
+        ("{skew_ms: 1, ownership: {by_partition: [east, north]}}", "by_partition[1]: 'north' is no member"),
+        ("{skew_ms: 1, ownership: {by_hash: {slots: [north, west]}}}", "by_hash.slots[0]: 'north' is no member"),
+        ("{skew_ms: 1, ownership: {by_hash: {function: md5, slots: [west]}}}", "one of 'murmur2' or 'crc32'"),
     ],
 )
-def test_an_unknown_strategy_and_a_missing_skew_are_said_once(
+def test_what_is_wrong_with_conflicts_is_said_once_with_its_line(
     edited: Edit, mistakes_in: Complain, written: str, said: str
 ) -> None:
     text = with_block(edited, ("    union: [shelves]\n", f"    union: [shelves]\n    conflicts: {written}\n"))
     (mistake,) = mistakes_in(text)
     assert said in mistake
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "conflicts:" in each)
+    assert mistake.split(": ")[0].endswith(str(line)), mistake
