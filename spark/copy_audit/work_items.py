@@ -15,18 +15,15 @@ import numpy as np
 from copy_audit.digests import MinuteSums, minute_sums
 from copy_audit.expired import Span
 from copy_audit.fingerprints import Fingerprints, Longs
-from copy_audit.matching import compare
+from copy_audit.matching import AlignedPartition, compare
 from copy_audit.partitions import MatchedByTasks
 from copy_audit.sparse_log import SparseLog
 from copy_audit.unmatched import UnmatchedRecords
-from kafka_dr.audit.alignment import align
+from kafka_dr.audit.alignment import Block, align, is_believed, longest_window
 from kafka_dr.audit.copies import NO_TIMESTAMP
 
 #: Offsets of a partition, however long it is.
 EVERYTHING: Span = (0, 2**62)
-#: Records that have to be equal one by one before a cut, and as many after it: a record that only looks like its copy,
-#: or was moved, is not among so many that were not.
-_IN_STEP = 32
 #: Of so many records that occur once on both clusters, one may be in another order and prevents no cut.
 _ONE_DISPLACED_IN = 64
 
@@ -51,8 +48,11 @@ class ItemRow(StrEnum):
     #: The matched records of a minute: the minute, how many, and the sum of their hashes.
     SOURCE_MINUTE = "source_minute"
     TARGET_MINUTE = "target_minute"
-    #: How many records are in step at the beginning of both ranges, and at their end.
+    #: Whether the first records of both ranges are equal, and whether the last ones are for so long that no record
+    #: after them could change how those before are aligned: 1 or 0; and 0.
     STEPS = "steps"
+    #: How many records of the source and of the target are unmatched; and 0.
+    UNMATCHED = "unmatched"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,12 +60,12 @@ class AlignedItem:
     """An item, aligned, without its unmatched records.
 
     :param runs: three numbers a row, as :class:`ItemRow` says
-    :param in_step: how many records are in step at the beginning of both ranges, and at their end
+    :param in_step: whether source and target are in step at the beginning of both ranges, and at their end
     """
 
     runs: Longs
     minutes: tuple[MinuteSums, MinuteSums]
-    in_step: tuple[int, int]
+    in_step: tuple[bool, bool]
 
     @classmethod
     def of(cls, rows: Mapping[ItemRow, Longs]) -> AlignedItem:
@@ -74,7 +74,7 @@ class AlignedItem:
         minutes = [rows.get(kind, nothing) for kind in (ItemRow.SOURCE_MINUTE, ItemRow.TARGET_MINUTE)]
         head, tail, _ = rows.get(ItemRow.STEPS, np.zeros((1, 3), np.int64))[0].tolist()
         one, other = ((each[:, 0], each[:, 1:]) for each in minutes)
-        return cls(rows.get(ItemRow.RUN, nothing), (one, other), (head, tail))
+        return cls(rows.get(ItemRow.RUN, nothing), (one, other), (head > 0, tail > 0))
 
 
 def cut(partition: int, source: Fingerprints, target: Fingerprints, *, every: int) -> list[WorkItem]:
@@ -121,10 +121,10 @@ def aligned_rows(source: Fingerprints, target: Fingerprints) -> Iterator[tuple[I
     """Align the records of an item, and yield what is said of it, three numbers a row."""
     source = source.dated()
     comparison = compare(0, source, target)
-    starts, others, lengths = comparison.blocks.T
-    head = int(lengths[0]) if len(lengths) and not starts[0] and not others[0] else 0
-    at_end = comparison.tail_indexes == (len(source), len(target))
-    yield ItemRow.STEPS, np.array([[head, int(lengths[-1]) if at_end and len(lengths) else 0, 0]], np.int64)
+    in_step = comparison.blocks[:1, :2].tolist() == [[0, 0]], _ends_in_step(comparison)
+    yield ItemRow.STEPS, np.array([[*in_step, 0]], np.int64)
+    counts = [len(source) - comparison.matched, len(target) - comparison.matched, 0]
+    yield ItemRow.UNMATCHED, np.array([counts], np.int64)
     yield ItemRow.RUN, np.array(comparison.runs(), np.int64).reshape(-1, 3)
     for log, unmatched, kind, minutes in (
         (source, comparison.unmatched_source(), ItemRow.SOURCE, ItemRow.SOURCE_MINUTE),
@@ -132,6 +132,15 @@ def aligned_rows(source: Fingerprints, target: Fingerprints) -> Iterator[tuple[I
     ):
         yield kind, np.stack((unmatched.offsets, unmatched.timestamps, unmatched.hashes), axis=1)
         yield minutes, _matched_minutes(log, unmatched)
+
+
+def _ends_in_step(comparison: AlignedPartition) -> bool:
+    if not len(comparison.blocks) or comparison.tail_indexes != (len(comparison.source), len(comparison.target)):
+        return False
+    *before, last = map(Block._make, comparison.blocks.tolist())
+    long = next((block for block in reversed(before) if is_believed(block)), Block(0, 0, 0))
+    unequal = max(last.source - long.source, last.target - long.target) - long.length
+    return last.length > longest_window(unequal)
 
 
 def _matched_minutes(log: Fingerprints, unmatched: UnmatchedRecords) -> Longs:
@@ -167,7 +176,7 @@ def confirmed(
 
 
 def _in_step(before: AlignedItem, after: AlignedItem) -> bool:
-    return before.in_step[1] >= _IN_STEP and after.in_step[0] >= _IN_STEP
+    return before.in_step[1] and after.in_step[0]
 
 
 def joined(
