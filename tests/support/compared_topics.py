@@ -105,6 +105,8 @@ class ComparedHistory:
             resume = source[row].offset, target[near].offset if near < len(target) else ends[1]
             reach = tuple(chance.randint(low, high) for low, high in zip(resume, ends, strict=True))  # type: ignore[assignment]
             lost = chance.sample(source[:row], min(row, 3))
+            target += [Written(ends[1] + n, each.payload) for n, each in enumerate(lost[1:])]  # they come after all
+            ends = end_of(source), end_of(target)
             missing = tuple(sorted((e.offset, e.payload.timestamp or 0, hash_of(e.payload)) for e in lost))
             known = PartitionState(resume, reach, (starts[0], starts[1]), missing=missing)
             self.before[p] = (resume[0] // 2, reach[0]), (resume[1] // 2, reach[1])
