@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.fingerprints import Longs, RecordLog
 from copy_audit.partitions import PartitionOutcome
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
@@ -20,7 +20,7 @@ from kafka_dr.audit.finding import FindingKind
 _DETAIL = "its original's transaction was aborted"
 
 
-def foreign_hashes(outcome: PartitionOutcome, target: Fingerprints, most: int) -> Longs:
+def foreign_hashes(outcome: PartitionOutcome, target: RecordLog, most: int) -> Longs:
     """Return the hashes of the first foreign records.
 
     :param most: how many
@@ -34,7 +34,7 @@ def foreign_hashes(outcome: PartitionOutcome, target: Fingerprints, most: int) -
     return np.concatenate(found)
 
 
-def with_aborted(outcome: PartitionOutcome, target: Fingerprints, aborted: Longs) -> PartitionOutcome:
+def with_aborted(outcome: PartitionOutcome, target: RecordLog, aborted: Longs) -> PartitionOutcome:
     """Return the outcome with foreign records called copies of aborted ones that are.
 
     :param target: what was compared of the target
@@ -48,8 +48,8 @@ def with_aborted(outcome: PartitionOutcome, target: Fingerprints, aborted: Longs
     return replace(outcome, settled=tuple(settled))
 
 
-def _split(difference: Difference, target: Fingerprints, aborted: Longs) -> Iterator[Difference]:
-    first = int(np.searchsorted(target.offsets, difference.target_offset or 0))
+def _split(difference: Difference, target: RecordLog, aborted: Longs) -> Iterator[Difference]:
+    first = int(target.index_of(difference.target_offset or 0))
     known = np.isin(_hashes(difference, target), aborted)
     borders = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), difference.count]
     for begin, end in pairwise(borders):
@@ -59,6 +59,6 @@ def _split(difference: Difference, target: Fingerprints, aborted: Longs) -> Iter
         yield replace(difference, kind=kind, target_offset=offset, count=end - begin, timestamp=time, detail=detail)
 
 
-def _hashes(difference: Difference, target: Fingerprints) -> Longs:
-    first = int(np.searchsorted(target.offsets, difference.target_offset or 0))
+def _hashes(difference: Difference, target: RecordLog) -> Longs:
+    first = int(target.index_of(difference.target_offset or 0))
     return target.hashes[first : first + difference.count]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from copy_audit.fingerprints import ArrayPair, Flags, Longs, runs
-from copy_audit.unmatched import Ancestry, UnmatchedRecords, UnmatchedTopic, paired
+from copy_audit.unmatched import Ancestors, Ancestry, UnmatchedRecords, UnmatchedTopic, paired
 from kafka_dr.audit.alignment import aligned
 from kafka_dr.audit.difference import Difference, OneSidedRules, Suspects, UnmatchedRecord
 from kafka_dr.audit.finding import FindingKind
@@ -38,10 +38,6 @@ class Classified:
 
     differences: tuple[Difference, ...]
     suspects: tuple[Suspects, ...]
-
-
-#: Finds, for records of the target by partition and hash, which records of the source have the same hash.
-Ancestors = Callable[[Longs, Longs], Ancestry]
 
 
 def classify(
@@ -129,19 +125,23 @@ def _displaced(
 def _repeated(target: UnmatchedTopic, ancestors: Ancestors) -> tuple[list[Difference], UnmatchedTopic]:
     """Find records that were delivered before; two or more in a row are a replay."""
     found: list[Difference] = []
-    left = []
-    for part in target.parts:
-        kept = np.ones(len(part), np.bool_)
-        before = (-2, -1, -1)
-        for start in range(0, len(part), _AT_ONCE):
-            some = part.at(slice(start, start + _AT_ONCE))
-            known = ancestors(np.full(len(some), part.partition), some.hashes)
-            rows = known.known
-            if len(rows):
-                kept[start + rows] = False
-                before = _add_repetitions(found, some.at(rows), known.at(rows), before)
-        left.append(part if kept.all() else part.at(np.flatnonzero(kept)))
-    return found, UnmatchedTopic(tuple(left))
+    repeated = [np.empty(0, np.int64)]
+    numbers, before = np.concatenate(([-1], target.numbers)), (-2, -1, -1)
+    # Of several partitions at once: each question may be one to a cluster of machines.
+    for start in range(0, len(target), _AT_ONCE):
+        pieces = target.between(start, start + _AT_ONCE)
+        partitions = np.repeat([piece.partition for piece in pieces], [len(piece) for piece in pieces])
+        known = ancestors(partitions, np.concatenate([piece.hashes for piece in pieces]))
+        done = 0
+        for piece in pieces:
+            of_piece = known.at(np.arange(done, done + len(piece)))
+            if numbers[start + done] != numbers[start + done + 1]:
+                before = (-2, -1, -1)
+            if len(rows := of_piece.known):
+                repeated.append(start + done + rows)
+                before = _add_repetitions(found, piece.at(rows), of_piece.at(rows), before)
+            done += len(piece)
+    return found, target.without(np.concatenate(repeated))
 
 
 def _add_repetitions(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.fingerprints import Longs, RecordLog
 from copy_audit.matching import AlignedPartition, latest_offsets
 from kafka_dr.audit.compaction import Removable, removable
 
@@ -80,7 +80,7 @@ class _UnmatchedKeys:
     :param starts: the first index of each block on that cluster
     """
 
-    log: Fingerprints
+    log: RecordLog
     indexes: Longs
     starts: Longs
 
@@ -134,7 +134,7 @@ def _explained(
     return indexes[across.holes[gaps] >= wanted[gaps]]
 
 
-def _gaps(log: Fingerprints, stretch: ComparedRange, starts: Longs, lengths: Longs) -> _Gaps:
+def _gaps(log: RecordLog, stretch: ComparedRange, starts: Longs, lengths: Longs) -> _Gaps:
     if not len(log):
         count = len(starts) + 1
         return _Gaps(np.full(count, stretch.end), np.full(count, stretch.end - stretch.start))

@@ -8,10 +8,14 @@ no change of order; the findings come from the sequences themselves, which show 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copy_audit.fingerprints import Fingerprints, Longs
+
+if TYPE_CHECKING:
+    from copy_audit.partitions import MatchedByTasks
 
 _MINUTE_MS = 60_000
 _AT_ONCE = 1 << 22
@@ -36,15 +40,27 @@ class Digests:
         return int((self.source != self.target).any(axis=1).sum())
 
 
-def digests(source: Fingerprints, target: Fingerprints) -> Digests:
-    """Digest the compared records of both clusters."""
-    on_source, on_target = _of(source), _of(target)
+#: Minutes since the epoch, and a row for each: records, and the sum of their hashes. A minute may occur more than once.
+MinuteSums = tuple[Longs, Longs]
+
+
+def digests(source: Fingerprints, target: Fingerprints, matched: MatchedByTasks | None = None) -> Digests:
+    """Digest the compared records of both clusters.
+
+    :param matched: what was digested before; the logs are without it
+    """
+    on_source, on_target = minute_sums(source), minute_sums(target)
+    if matched is not None:
+        on_source, on_target = (
+            (np.concatenate((one[0], other[0])), np.concatenate((one[1], other[1])))
+            for one, other in zip((on_source, on_target), matched.minutes, strict=True)
+        )
     minutes = np.union1d(on_source[0], on_target[0])
     return Digests(minutes, _spread(minutes, *on_source), _spread(minutes, *on_target))
 
 
-def _of(log: Fingerprints) -> tuple[Longs, Longs]:
-    """Return minutes and their digests; a minute may occur more than once."""
+def minute_sums(log: Fingerprints) -> MinuteSums:
+    """Digest some records."""
     found = [_of_stretch(log.timestamps[s : s + _AT_ONCE], log.hashes[s : s + _AT_ONCE]) for s in _starts(log)]
     if not found:
         return np.empty(0, np.int64), np.empty((0, 2), np.int64)
@@ -55,7 +71,7 @@ def _starts(log: Fingerprints) -> range:
     return range(0, len(log), _AT_ONCE)
 
 
-def _of_stretch(timestamps: Longs, hashes: Longs) -> tuple[Longs, Longs]:
+def _of_stretch(timestamps: Longs, hashes: Longs) -> MinuteSums:
     # Timestamps mostly rise: a minute is one range or a few, and nothing has to be sorted.
     minutes = timestamps // _MINUTE_MS
     starts = np.concatenate(([0], np.flatnonzero(np.diff(minutes)) + 1))

@@ -7,12 +7,12 @@ was being read and are not among what was read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.fingerprints import Longs, RecordLog
 
 #: The first offset, and next after the last.
 Span = tuple[int, int]
@@ -44,7 +44,7 @@ class ExpiredOffsets:
     :param quarantined: offsets that were left out of the log on purpose
     """
 
-    log: Fingerprints
+    log: RecordLog
     stretch: ComparedRange
     first: bool
     quarantined: tuple[Span, ...] = ()
@@ -72,7 +72,7 @@ class ExpiredOffsets:
         span = max(start, self.stretch.vanished[0]), min(end, self.stretch.vanished[1])
         if span[0] >= span[1]:
             return 0
-        first, after = np.searchsorted(self.log.offsets, span)
+        first, after = self.log.index_of(span)
         return span[1] - span[0] - int(after - first) - sum(_overlap(each, span) for each in self.quarantined)
 
     def gaps(self, starts: Longs, lengths: Longs) -> frozenset[int]:
@@ -81,7 +81,7 @@ class ExpiredOffsets:
         :param starts: the first index of each block on this cluster
         """
         offsets = np.array([start for start, _ in self.stretch.expired] + list(self._vanished_from()), np.int64)
-        indexes = np.searchsorted(self.log.offsets, offsets)
+        indexes = self.log.index_of(offsets)
         gaps = np.searchsorted(starts, indexes)
         ends = np.concatenate(([0], starts + lengths))
         return frozenset(np.where(indexes >= ends[gaps], gaps, -1).tolist())
@@ -89,9 +89,13 @@ class ExpiredOffsets:
     def _vanished_from(self) -> Iterator[int]:
         start, end = self.stretch.vanished
         if start < end:
-            indexes: Sequence[int] = np.searchsorted(self.log.offsets, [start, end]).tolist()
-            known = np.concatenate(([start - 1], self.log.offsets[slice(*indexes)], [end]))
-            yield from (known[np.flatnonzero(np.diff(known) > 1)] + 1).tolist()
+            indexes = self.log.index_of((start, end))
+            heads = self.log.breaks(*indexes.tolist())
+            # Of no record, the log has neither a first nor a last one.
+            first, last = (indexes[:1], indexes[1:] - 1) if indexes[0] < indexes[1] else (indexes[:0], indexes[:0])
+            begins = np.concatenate(([start], self.log.offsets[np.concatenate((heads - 1, last))] + 1))
+            ends = np.concatenate((self.log.offsets[np.concatenate((first, heads))], [end]))
+            yield from begins[begins < ends].tolist()
 
 
 def _overlap(one: Span, other: Span) -> int:

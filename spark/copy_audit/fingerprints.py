@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,60 @@ Flags = NDArray[np.bool_]
 #: Records of one topic and cluster. If there are more, the arrays are files.
 MOST_IN_MEMORY = 16_000_000
 _FIRST_STRETCH, _LONGEST_STRETCH = 1 << 10, 1 << 20
+
+
+class NumberColumn(Protocol):
+    """A number for each record of a log, by its index."""
+
+    def __getitem__(self, at: Longs | slice | int, /) -> Longs:
+        """Return some of them."""
+        ...
+
+
+class RecordLog(Protocol):
+    """Records of one partition on one cluster, each with its index, by rising offset.
+
+    Whatever is asked of it may be in memory or not: :class:`Fingerprints` hold every record, and a
+    :class:`~copy_audit.sparse_log.SparseLog` those that were not matched.
+    """
+
+    @property
+    def offsets(self) -> NumberColumn:
+        """Of the records."""
+        ...
+
+    @property
+    def timestamps(self) -> NumberColumn:
+        """Milliseconds since the epoch."""
+        ...
+
+    @property
+    def hashes(self) -> NumberColumn:
+        """Of all that a copy has to keep."""
+        ...
+
+    @property
+    def keys(self) -> Longs | None:
+        """On compacted topics, a number for each key."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def index_of(self, offsets: Longs | Sequence[int] | int) -> Longs:
+        """Return for each offset, next to read, the index of the first record from there on."""
+        ...
+
+    def breaks(self, start: int, end: int) -> Longs:
+        """Return the indexes between two at which the offset is not the one after that of the record before."""
+        ...
+
+    def at(self, indexes: Longs) -> Fingerprints:
+        """Return the records at these indexes."""
+        ...
+
+    def below(self, offset: int) -> Fingerprints:
+        """Return those before an offset of the records that the log holds."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,13 +151,21 @@ class Fingerprints:
                 start = continued
         return Fingerprints.joined([*parts, self._between(start, len(self))]) if parts else self
 
+    def index_of(self, offsets: Longs | Sequence[int] | int) -> Longs:
+        """Return for each offset, next to read, the index of the first record from there on."""
+        return np.searchsorted(self.offsets, offsets)
+
+    def breaks(self, start: int, end: int) -> Longs:
+        """Return the indexes between two at which the offset is not the one after that of the record before."""
+        return np.flatnonzero(np.diff(self.offsets[start:end]) != 1) + start + 1
+
     def since(self, offset: int) -> Fingerprints:
         """Return the records from an offset on."""
-        return self._between(int(np.searchsorted(self.offsets, offset)), len(self))
+        return self._between(int(self.index_of(offset)), len(self))
 
     def below(self, offset: int) -> Fingerprints:
         """Return the records before an offset."""
-        return self._between(0, int(np.searchsorted(self.offsets, offset)))
+        return self._between(0, int(self.index_of(offset)))
 
     def _between(self, start: int, end: int) -> Fingerprints:
         keys = None if self.keys is None else self.keys[start:end]

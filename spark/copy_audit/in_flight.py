@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copy_audit.fingerprints import Fingerprints, Longs, runs
+from copy_audit.fingerprints import Longs, RecordLog, runs
 from kafka_dr.audit.circumstances import NOT_COPIED_YET
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind
@@ -28,7 +28,7 @@ class InFlightRecords:
     :param observed: whether the position is never known; otherwise nothing is late where it is not
     """
 
-    log: Fingerprints
+    log: RecordLog
     indexes: Longs
     position: int | None
     seen_below: int

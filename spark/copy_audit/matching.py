@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from copy_audit.fingerprints import ArrayPair, Fingerprints, Longs, among
+from copy_audit.fingerprints import ArrayPair, Longs, RecordLog, among
 from copy_audit.unmatched import Ancestry, UnmatchedRecords
 from kafka_dr.audit.alignment import aligned
 from kafka_dr.audit.offset_runs import OffsetRun, joined
@@ -23,8 +23,8 @@ class AlignedPartition:
     """
 
     partition: int
-    source: Fingerprints
-    target: Fingerprints
+    source: RecordLog
+    target: RecordLog
     blocks: Longs
 
     @property
@@ -67,7 +67,7 @@ class AlignedPartition:
 
     def gap_at(self, source_offset: int) -> int:
         """Return the gap in which an offset of the source is that has no record; -1 inside of a block."""
-        index = int(np.searchsorted(self.source.offsets, source_offset))
+        index = int(self.source.index_of(source_offset))
         gap = int(np.searchsorted(self.blocks[:, 0], index))
         inside = gap > 0 and index < self.blocks[gap - 1, 0] + self.blocks[gap - 1, 2]
         return -1 if inside else gap
@@ -83,18 +83,18 @@ class AlignedPartition:
                 yield source + done, target + done, min(_AT_ONCE, length - done)
 
     def _runs_of(self, source: int, target: int, length: int) -> list[OffsetRun]:
-        on_source = self.source.offsets[source : source + length]
-        on_target = self.target.offsets[target : target + length]
-        breaks = np.flatnonzero((np.diff(on_source) != 1) | (np.diff(on_target) != 1)) + 1
-        starts = np.concatenate(([0], breaks))
+        on_source = self.source.breaks(source, source + length) - source
+        on_target = self.target.breaks(target, target + length) - target
+        starts = np.concatenate(([0], np.union1d(on_source, on_target)))
         lengths = np.diff(np.concatenate((starts, [length])))
-        rows = zip(on_source[starts].tolist(), on_target[starts].tolist(), lengths.tolist(), strict=True)
+        offsets = self.source.offsets[starts + source], self.target.offsets[starts + target]
+        rows = zip(*(column.tolist() for column in (*offsets, lengths)), strict=True)
         return [OffsetRun(*row) for row in rows]
 
 
-def compare(partition: int, source: Fingerprints, target: Fingerprints) -> AlignedPartition:
+def compare(partition: int, source: RecordLog, target: RecordLog) -> AlignedPartition:
     """Align the records of one partition."""
-    blocks = list(aligned(ArrayPair(source.hashes, target.hashes)))
+    blocks = list(aligned(ArrayPair(source.hashes[:], target.hashes[:])))
     return AlignedPartition(partition, source, target, np.array(blocks, np.int64).reshape(-1, 3))
 
 
@@ -105,28 +105,38 @@ def find_ancestors(comparisons: Sequence[AlignedPartition], partitions: Longs, h
     :param hashes: of the same records
     """
     wanted, number = np.unique(hashes, return_inverse=True)
-    found, anywhere = Ancestry.unknown(len(hashes)), Ancestry.unknown(len(wanted))
-    for comparison in comparisons:
-        offsets = _first_offsets(comparison.source, wanted)
+    firsts = ((each.partition, _first_offsets(each.source, wanted)) for each in comparisons)
+    return nearest(firsts, partitions, number)
+
+
+def nearest(firsts: Iterable[tuple[int, Longs]], partitions: Longs, number: Longs) -> Ancestry:
+    """Choose of the first records with some hashes one for each record: of its own partition, or of the first one.
+
+    :param firsts: partitions, rising, and the offset of the first record with each hash there, or -1
+    :param partitions: of the records
+    :param number: of their hashes
+    """
+    found, anywhere = Ancestry.unknown(len(number)), Ancestry.unknown(int(number.max(initial=-1)) + 1)
+    for partition, offsets in firsts:
         first = np.flatnonzero((offsets >= 0) & (anywhere.offsets < 0))
-        anywhere.put(first, comparison.partition, offsets[first])
-        own = np.flatnonzero((partitions == comparison.partition) & (offsets[number] >= 0))
-        found.put(own, comparison.partition, offsets[number[own]])
+        anywhere.put(first, partition, offsets[first])
+        own = np.flatnonzero((partitions == partition) & (offsets[number] >= 0))
+        found.put(own, partition, offsets[number[own]])
     left = found.missing
     found.put(left, anywhere.partitions[number[left]], anywhere.offsets[number[left]])
     return found
 
 
-def _first_offsets(log: Fingerprints, wanted: Longs) -> Longs:
+def _first_offsets(log: RecordLog, wanted: Longs) -> Longs:
     """Return the offset of the first record with each of these hashes; -1 if there is none."""
     offsets = np.full(len(wanted), -1, np.int64)
-    indexes = _holding(log.hashes, wanted)
+    indexes = _holding(log.hashes[:], wanted)
     numbers, first = np.unique(np.searchsorted(wanted, log.hashes[indexes]), return_index=True)
     offsets[numbers] = log.offsets[indexes[first]]
     return offsets
 
 
-def latest_offsets(log: Fingerprints, keys: Longs) -> Mapping[int, int]:
+def latest_offsets(log: RecordLog, keys: Longs) -> Mapping[int, int]:
     """Return the offset of the newest record of each of these keys that the log holds; tombstones count."""
     if log.keys is None or not len(keys):
         return {}
@@ -156,7 +166,7 @@ def _holding(values: Longs, wanted: Longs) -> Longs:
 
 def _between(starts: Longs, lengths: Longs, end: int) -> Longs:
     """Return the indexes that no block covers."""
-    unmatched = np.ones(end, np.bool_)
-    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-        unmatched[start : start + length] = False
-    return np.flatnonzero(unmatched)
+    begins = np.concatenate(([0], starts + lengths))
+    counts = np.concatenate((starts, [end])) - begins
+    unmatched: Longs = np.arange(counts.sum()) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+    return unmatched

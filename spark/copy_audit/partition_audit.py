@@ -11,7 +11,7 @@ from copy_audit.arrivals import MOST_COMPARED, Arrivals
 from copy_audit.compaction import CompactedAway, Living, superseded
 from copy_audit.digests import digests
 from copy_audit.expired import ExpiredOffsets
-from copy_audit.fingerprints import Fingerprints, Longs, runs
+from copy_audit.fingerprints import Fingerprints, Longs, RecordLog, runs
 from copy_audit.in_flight import InFlightRecords
 from copy_audit.matching import AlignedPartition, compare
 from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
@@ -47,7 +47,12 @@ class PartitionAudit:
         self.logs = logs
         self.compacted = compacted
         self._late_before = late_before
-        self.comparison = compare(logs.partition, logs.source, logs.target)
+        matched = logs.matched
+        self.comparison = (
+            compare(logs.partition, logs.source, logs.target)
+            if matched is None
+            else AlignedPartition(logs.partition, logs.source, logs.target, matched.blocks)
+        )
         self.unread = ExpiredOffsets(logs.source, logs.source_range, logs.first, logs.quarantined)
         self.circumstances = _facts(logs, self.comparison, self.unread, (young_from, late_before))
         self.missing, self.foreign = self.comparison.unmatched_source(), self.comparison.unmatched_target()
@@ -186,7 +191,7 @@ class PartitionAudit:
             ),
             digests=None
             if self.compacted
-            else digests(log.below(resume), self.comparison.target.below(self._target_end)),
+            else digests(log.below(resume), self.comparison.target.below(self._target_end), self.logs.matched),
             late=on_its_way.late,
             missing=self._missing([d for d in settled if d.kind is FindingKind.LOST and d not in unread]),
             came=self.arrivals.offsets,
@@ -262,8 +267,7 @@ class PartitionAudit:
 
     def _coverage(self, start: int, end: int, differences: Sequence[Difference]) -> Coverage:
         """Account for every offset of a range of the source."""
-        offsets = self.comparison.source.offsets
-        indexes = slice(*np.searchsorted(offsets, [start, end]).tolist())
+        indexes = slice(*self.comparison.source.index_of((start, end)).tolist())
         records = indexes.stop - indexes.start
         expired = self.unread.between(start, end)
         gone = int(((self.gone.source >= indexes.start) & (self.gone.source < indexes.stop)).sum())
@@ -306,22 +310,22 @@ class PartitionAudit:
         late = {each.target.offset for each in self.arrivals.found if each.target.partition == self.logs.partition}
         offsets = [d.source_offset for d in differences if d.source_offset is not None and d.kind not in REPEATED]
         source = min([*offsets, resume])
-        index = int(np.searchsorted(self.comparison.source.offsets, source))
+        index = int(self.comparison.source.index_of(source))
         blocks = self.comparison.blocks
         before = int(np.searchsorted(blocks[:, 0], index)) - 1
-        on_target = self.comparison.target.offsets
+        log = self.comparison.target
         after = 0
         if before >= 0:
             start, target, length = blocks[before].tolist()
             after = target + min(length, index - start)
-        while after < len(on_target) and int(on_target[after]) in late:
+        while after < len(log) and int(log.offsets[after]) in late:
             after += 1
-        return source, int(on_target[after - 1]) + 1 if after else self.logs.target_range.start
+        return source, int(log.offsets[after - 1]) + 1 if after else self.logs.target_range.start
 
     def _unverified_since(self, frontier: int) -> int | None:
         """Return the timestamp of the first unverified record, in milliseconds; ``None`` if all are verified."""
         log = self.comparison.source
-        index = int(np.searchsorted(log.offsets, frontier))
+        index = int(log.index_of(frontier))
         return int(log.timestamps[index]) if index < len(log) else None
 
 
@@ -367,17 +371,17 @@ def _found_equal(arrivals: Sequence[Difference]) -> Coverage:
     return Coverage(verified=late, differing=-late)
 
 
-def _indexes(log: Fingerprints, found: Sequence[tuple[int | None, int]]) -> Longs:
+def _indexes(log: RecordLog, found: Sequence[tuple[int | None, int]]) -> Longs:
     """Return the indexes of runs of records.
 
     :param found: the offset of the first record of each run, and the length of the run
     """
-    first = np.searchsorted(log.offsets, [offset for offset, _ in found if offset is not None])
+    first = log.index_of([offset for offset, _ in found if offset is not None])
     parts = [np.arange(start, start + count) for start, (_, count) in zip(first.tolist(), found, strict=True)]
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _span(log: Fingerprints, first: int | None, count: int) -> tuple[int, int]:
+def _span(log: RecordLog, first: int | None, count: int) -> tuple[int, int]:
     """Return the offset of the first of some records in a row, and the one next after the last."""
     indexes = _indexes(log, [(first, count)])
     return int(log.offsets[indexes[0]]), int(log.offsets[indexes[-1]]) + 1

@@ -7,16 +7,28 @@ from dataclasses import dataclass, field, replace
 
 from copy_audit.arrivals import Keys, no_keys
 from copy_audit.compaction import Living, none_living
-from copy_audit.digests import Digests
+from copy_audit.digests import Digests, MinuteSums
 from copy_audit.expired import ComparedRange
-from copy_audit.fingerprints import NOTHING, Fingerprints, Longs
-from copy_audit.unmatched import Ancestry
+from copy_audit.fingerprints import NOTHING, Fingerprints, Longs, RecordLog
+from copy_audit.unmatched import Ancestors, Ancestry
 from kafka_dr.audit.corruption import PayloadOf
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference, Suspects
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.positions import CountedRange
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchedByTasks:
+    """What tasks found equal in one partition.
+
+    :param blocks: as those of :class:`~copy_audit.matching.AlignedPartition`
+    :param minutes: digests of these records on the source and on the target
+    """
+
+    blocks: Longs
+    minutes: tuple[MinuteSums, MinuteSums]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +46,12 @@ class PartitionLogs:
         come, and is late when it is too old
     :param more_on_source: whether an open transaction hides the end of the source's log, and somebody else copies, so
         that the target may already have copies of what cannot be read there
+    :param matched: what tasks have matched; ``None``: the logs have to be aligned, and hold every record
     """
 
     partition: int
-    source: Fingerprints
-    target: Fingerprints
+    source: RecordLog
+    target: RecordLog
     source_range: ComparedRange
     target_range: ComparedRange
     first: bool = True
@@ -50,6 +63,7 @@ class PartitionLogs:
     missing: Fingerprints = NOTHING
     observed: bool = False
     more_on_source: bool = False
+    matched: MatchedByTasks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +124,11 @@ class AuditLookups:
     :param ancestors: finds records by hash in what earlier audits kept; each hash is asked for once
     :param living: returns which keys a cluster may still have a value of, from before what is compared now
     :param keys: returns the keys of records of the source
+    :param compared: finds records in what is compared now; ``None``: the logs hold every record
     """
 
     payloads: Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]
     ancestors: Callable[[Longs], Ancestry]
     living: Living = none_living
     keys: Keys = no_keys
+    compared: Ancestors | None = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from copy_audit.fingerprints import Fingerprints, Longs, runs
+from copy_audit.fingerprints import Longs, RecordLog, runs
 from kafka_dr.audit.counted_ranges import gathered
 from kafka_dr.audit.difference import REPEATED, Difference
 from kafka_dr.audit.finding import FindingKind
@@ -17,7 +17,7 @@ _PERHAPS = frozenset({FindingKind.FOREIGN, FindingKind.UNVERIFIABLE})
 
 
 def second_copies(
-    target: Fingerprints, settled: Sequence[Difference], excused: Longs, *, deleted: bool
+    target: RecordLog, settled: Sequence[Difference], excused: Longs, *, deleted: bool
 ) -> tuple[CountedRange, ...]:
     """Return the second copies of a partition, in few ranges; never less than there are.
 
@@ -33,13 +33,13 @@ def second_copies(
     ]
     offsets = np.array([offset for offset, _ in found], np.int64)
     hidden = [(int(alike[row]), count) for alike in _alike(target, excused) for row, count in runs(np.diff(alike) == 1)]
-    first = np.concatenate((np.searchsorted(target.offsets, offsets), np.array([at for at, _ in hidden], np.int64)))
+    first = np.concatenate((target.index_of(offsets), np.array([at for at, _ in hidden], np.int64)))
     counts = np.array([count for _, count in (*found, *hidden)], np.int64)
     starts, ends = target.offsets[first], target.offsets[first + counts - 1] + 1
     return gathered(map(CountedRange, starts.tolist(), ends.tolist(), counts.tolist()))
 
 
-def _alike(target: Fingerprints, excused: Longs) -> list[Longs]:
+def _alike(target: RecordLog, excused: Longs) -> list[Longs]:
     """Return the excused records that the target holds more than once, as one array; none if there are none.
 
     A later record of its key replaced the original on the source, so that nothing is wrong with either copy. Both are
@@ -47,6 +47,6 @@ def _alike(target: Fingerprints, excused: Longs) -> list[Longs]:
     """
     if not len(excused):
         return []
-    known, counts = np.unique(target.hashes, return_counts=True)
+    known, counts = np.unique(target.hashes[:], return_counts=True)
     alike = excused[counts[np.searchsorted(known, target.hashes[excused])] > 1]
     return [alike] if len(alike) else []

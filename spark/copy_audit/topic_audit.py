@@ -8,6 +8,7 @@ copied are not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -41,10 +42,10 @@ def audit_topic(
     _take_arrivals(audits)
     for audit in audits:
         audit.excuse(lookups.living)
-    comparisons = [audit.comparison for audit in audits]
+    compared = lookups.compared or partial(find_ancestors, [audit.comparison for audit in audits])
 
     def ancestors(partitions: Longs, hashes: Longs) -> Ancestry:
-        found = find_ancestors(comparisons, partitions, hashes)
+        found = compared(partitions, hashes)
         left = found.missing
         if len(left):
             unknown, number = np.unique(hashes[left], return_inverse=True)

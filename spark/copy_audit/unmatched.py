@@ -5,13 +5,13 @@ one by one.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
-from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.fingerprints import Longs, RecordLog
 from kafka_dr.audit.difference import UnmatchedRecord
 
 #: How many numbers are sorted at once (a power of 2). If there are more, those with the same lowest bits are.
@@ -28,7 +28,7 @@ class UnmatchedRecords:
     """
 
     partition: int
-    log: Fingerprints
+    log: RecordLog
     indexes: Longs
     starts: Longs
 
@@ -78,12 +78,12 @@ class UnmatchedRecords:
 
     def since(self, offset: int) -> UnmatchedRecords:
         """Return the records from an offset on."""
-        first = int(np.searchsorted(self.log.offsets, offset))
+        first = int(self.log.index_of(offset))
         return self.at(slice(int(np.searchsorted(self.indexes, first)), None))
 
     def before(self, offset: int) -> UnmatchedRecords:
         """Return the records up to an offset, which is the next one."""
-        after = int(np.searchsorted(self.log.offsets, offset))
+        after = int(self.log.index_of(offset))
         return self.at(slice(None, int(np.searchsorted(self.indexes, after))))
 
     def record(self, row: int) -> UnmatchedRecord:
@@ -138,6 +138,14 @@ class UnmatchedTopic:
         number = bisect_right(bounds, row) - 1
         return self.parts[number].record(row - bounds[number])
 
+    def between(self, start: int, end: int) -> list[UnmatchedRecords]:
+        """Return the records of some rows by partition, without partitions that have none."""
+        pieces = (
+            part.at(slice(max(0, start - first), max(0, end - first)))
+            for part, first in zip(self.parts, self.bounds, strict=False)
+        )
+        return [piece for piece in pieces if len(piece)]
+
     def without(self, rows: Longs) -> UnmatchedTopic:
         """Return the others."""
         if not len(rows):
@@ -186,6 +194,11 @@ class Ancestry:
         """Set the ancestors of some rows."""
         self.partitions[rows] = partitions
         self.offsets[rows] = offsets
+
+
+#: Finds, for records of the target by partition and hash, which records of the source have the same hash: of the same
+#: partition if possible, and of several the first.
+Ancestors = Callable[[Longs, Longs], Ancestry]
 
 
 def nowhere(hashes: Longs) -> Ancestry:

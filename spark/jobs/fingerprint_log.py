@@ -73,7 +73,7 @@ class FingerprintLog:
 
     session: SparkSession
     uri: str
-    _files: dict[str, dict[str, list[Path]]] = field(default_factory=dict, repr=False)
+    _files: dict[str, dict[str, dict[Path, int]]] = field(default_factory=dict, repr=False)
 
     def scan(
         self,
@@ -101,8 +101,8 @@ class FingerprintLog:
             if records is None:
                 return
             writer = fingerprints(records, special).write.mode("overwrite").options(**WRITE_OPTIONS)
-            writer.parquet(self._folder(name, end))
-            self._files.pop(str(Path(self._folder(name, end).removeprefix("file://"))), None)
+            writer.parquet(self.folder(name, end))
+            self._files.pop(str(Path(self.folder(name, end).removeprefix("file://"))), None)
 
         ask_all(scan, settings)
 
@@ -158,7 +158,7 @@ class FingerprintLog:
         """Return the topics of which a scan has read records that have no time of their own."""
         if not self.exists(name, end):
             return SeenTimes(frozenset(), frozenset())
-        folder = self._folder(name, end)
+        folder = self.folder(name, end)
         if folder.startswith("file://"):
             files = self._files_of(Path(folder.removeprefix("file://")))
             return SeenTimes(
@@ -178,28 +178,44 @@ class FingerprintLog:
     def read(self, end: FlowEnd, scans: Collection[str], topics: Collection[str]) -> dict[TopicPartition, Fingerprints]:
         """Return what scans hold of some topics."""
         parts: dict[TopicPartition, list[Fingerprints]] = defaultdict(list)
-        folders = [self._folder(name, end) for name in scans]
-        local = [Path(folder.removeprefix("file://")) for folder in folders if folder.startswith("file://")]
-        if len(local) == len(folders):
-            files = [file for folder in local for topic in topics for file in self._files_of(folder).get(topic, [])]
-            if sum(pq.read_metadata(file).num_rows for file in files) > MOST_IN_MEMORY:
+        if self.is_local:
+            files, rows = self._local_files(end, scans, topics)
+            if rows > MOST_IN_MEMORY:
                 return spooled(files)
             for found in ask_all(read_file, files, at_most=4).values():
                 for partition, log in found:
                     if partition.topic in topics:
                         parts[partition].append(log)
             return {partition: Fingerprints.joined(logs) for partition, logs in parts.items()}
+        folders = [self.folder(name, end) for name in scans]
         return collected(self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))))
 
-    def _files_of(self, folder: Path) -> dict[str, list[Path]]:
-        """Return the files of a folder by topic. Each file holds a range of one partition, read by one task."""
+    @property
+    def is_local(self) -> bool:
+        """Whether the log is in a folder of this machine."""
+        return self.uri.startswith("file://")
+
+    def local_rows(self, end: FlowEnd, scans: Collection[str], topic: str) -> int:
+        """Return about how many records scans on this machine hold of a topic."""
+        return self._local_files(end, scans, [topic])[1]
+
+    def _local_files(self, end: FlowEnd, scans: Collection[str], topics: Collection[str]) -> tuple[list[Path], int]:
+        folders = [Path(self.folder(name, end).removeprefix("file://")) for name in scans]
+        found = [self._files_of(folder).get(topic, {}) for folder in folders for topic in topics]
+        return [path for files in found for path in files], sum(sum(files.values()) for files in found)
+
+    def _files_of(self, folder: Path) -> dict[str, dict[Path, int]]:
+        """Return the files of a folder by topic, and how many records each has.
+
+        Each file holds a range of one partition, read by one task.
+        """
         known = self._files.get(str(folder))
         if known is None:
             known = self._files[str(folder)] = {}
             for file in sorted(folder.glob("*.parquet")):
                 metadata = pq.read_metadata(file)
                 if metadata.num_rows:
-                    known.setdefault(metadata.row_group(0).column(0).statistics.min, []).append(file)
+                    known.setdefault(metadata.row_group(0).column(0).statistics.min, {})[file] = metadata.num_rows
         return known
 
     def holding(self, scans: Collection[str], topic: str, hashes: Longs) -> Ancestry:
@@ -208,7 +224,7 @@ class FingerprintLog:
         :param hashes: rising
         """
         found = Ancestry.unknown(len(hashes))
-        folders = [self._folder(name, "source") for name in scans]
+        folders = [self.folder(name, "source") for name in scans]
         if not folders or not len(hashes):
             return found
         wanted = self.session.createDataFrame(pa.table({"hash": hashes}))
@@ -228,7 +244,7 @@ class FingerprintLog:
 
         :param keys: numbers for the keys, without the bit that marks a deletion
         """
-        folders = [self._folder(name, end) for name in scans]
+        folders = [self.folder(name, end) for name in scans]
         if not folders or not keys:
             return {}
         wanted = self.session.createDataFrame([(each,) for each in keys], "plain long")
@@ -246,7 +262,7 @@ class FingerprintLog:
 
     def exists(self, name: str, end: FlowEnd) -> bool:
         """Whether a scan holds anything of a cluster."""
-        path = self._path(self._folder(name, end))
+        path = self._path(self.folder(name, end))
         return bool(path.getFileSystem(self._configuration).exists(path))
 
     def names(self) -> list[str]:
@@ -268,7 +284,8 @@ class FingerprintLog:
         path = self._path(uri if "://" in uri else f"file://{uri}")
         path.getFileSystem(self._configuration).delete(path, True)
 
-    def _folder(self, name: str, end: FlowEnd) -> str:
+    def folder(self, name: str, end: FlowEnd) -> str:
+        """Return the folder of what a scan has read of a cluster."""
         return f"{self.uri}/{name}/{end}"
 
     def _path(self, uri: str) -> Any:

@@ -31,6 +31,8 @@ SETTINGS: Mapping[str, str] = {
     # No ACL of Kafka protects a file of records: where files have modes, they are for this user alone.
     "spark.hadoop.fs.permissions.umask-mode": "077",
     "spark.ui.showConsoleProgress": "false",
+    # Parts of a union that are one task each stay so; by default they become one task for all of them.
+    "spark.sql.unionOutputPartitioning": "false",
     "spark.redaction.regex": _BLANKED,
     "spark.sql.redaction.options.regex": _BLANKED + "|url",
     "spark.redaction.string.regex": r'(?i)(password|username)="(\\.|[^"\\])*"',

@@ -87,6 +87,23 @@ def aligned(pair: SequencePair) -> Iterator[Block]:
     return _joined(_found(pair))
 
 
+def longest_window(unequal: int) -> int:
+    """Return how large a window is, at most, that sees both sequences run in step again.
+
+    :param unequal: how far that is from where they ceased to, in records of the sequence that has more of them
+    """
+    size = _FIRST_WINDOW
+    while size < unequal + _CONFIRMED:
+        size *= _GROWTH
+    # A window with many shared records is looked at in halves, and may then begin with another size.
+    return size if size <= 4 * _AT_ONCE else _GROWTH * (unequal + _CONFIRMED)
+
+
+def is_believed(block: Block) -> bool:
+    """Return whether a block is long enough to show that both sequences run in step."""
+    return block.length >= _CONFIRMED
+
+
 def _found(pair: SequencePair) -> Iterator[Block]:
     source = target = 0
     source_end, target_end = pair.lengths
@@ -131,7 +148,7 @@ def _resumed(pair: SequencePair, source: int, target: int) -> list[Block]:
 
 def _believed(blocks: list[Block]) -> list[Block]:
     """Return the blocks up to one in which both run in step for long enough."""
-    return blocks[: next((n for n in range(len(blocks), 0, -1) if blocks[n - 1].length >= _CONFIRMED), 0)]
+    return blocks[: next((n for n in range(len(blocks), 0, -1) if is_believed(blocks[n - 1])), 0)]
 
 
 def _first_half(blocks: list[Block]) -> list[Block]:

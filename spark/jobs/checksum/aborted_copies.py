@@ -49,7 +49,8 @@ def aborted_named(
     ranges = {p: OffsetRange(logs[p].source_range.start, logs[p].source_range.end) for p in wanted}
     found = log.uncommitted(source, ranges, special, np.unique(np.concatenate(list(wanted.values()))))
     for partition, (offsets, hashes) in found.items():
-        aborted = hashes[~np.isin(offsets, logs[partition].source.offsets)]
+        committed = logs[partition].source
+        aborted = hashes[committed.index_of(offsets) == committed.index_of(offsets + 1)]
         outcomes[partition] = with_aborted(outcomes[partition], logs[partition].target, aborted)
     return list(outcomes.values())
 

@@ -226,13 +226,14 @@ class ChecksumRun:
         outcomes: dict[TopicPartition, PartitionOutcome] = {}
         records = 0
         for topic in sorted({p.topic for p in plan.partitions}):
-            logs = self._logs.of_topic(scan, topic, plan, resolved, gone)
+            logs, ancestors = self._logs.of_topic(scan, topic, plan, resolved, gone)
             records += sum(len(each.source) + len(each.target) for each in logs)
             lookups = AuditLookups(
                 payloads_of(topic, source=self.source, target=self.target, restamped=topic in resolved.restamped),
                 lambda hashes, topic=topic: self._logs.ancestors(plan, topic, hashes),  # type: ignore[misc]
                 PreviousKeys(self.store.log, plan, topic, {"source": self.source, "target": self.target}).living,
                 keys_of(topic, self.source),
+                ancestors,
             )
             self.watch.lap("read_log")
             found = audit_topic(
