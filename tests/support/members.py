@@ -206,7 +206,9 @@ class Members(dict[str, NamedGroup]):
         protections.append(MemberProtection(first.lab, first.folder, name=f"{self.block}-{name}"))
         for each in protections:
             each.alone = {name: begins_on}
-        return NamedGroup.adopt_created(protections[-1])
+        alone = NamedGroup.adopt_created(protections[-1])
+        self.check_health()  # the members close the new canary topic to replication
+        return alone
 
     def audit_conflicts(self, declared: ConflictsSpec) -> None:
         """Declare that conflicts are audited."""

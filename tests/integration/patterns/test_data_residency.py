@@ -37,11 +37,12 @@ def test_what_one_cluster_alone_may_hold_is_copied_nowhere_and_a_copy_that_someb
     group: PatternedGroup,
 ) -> None:
     orders, people = f"{group.begin}eu.orders", f"{group.begin}eu.people"
-    assert health(group).outcome == "ok"
     with group.protection.clients() as clients:
         assert reconcile_flows(group.name, clients).outcome == "ok"
     group.wait_copied_to("west", orders)
     assert not group.exists("west", people)
+    well = health(group)
+    assert well.outcome == "ok", well.sentences
     group.go(StepName.REPORT)
     assert (group.is_writable("west", orders), group.is_writable("east", people)) == (True, True)
     assert not group.exists("west", people)
@@ -55,4 +56,5 @@ def test_what_one_cluster_alone_may_hold_is_copied_nowhere_and_a_copy_that_someb
         assert any(f"{name} on west (law)" in said for said in found.sentences), found.sentences
         with group.protection.cluster("west", "admin") as admin:
             admin.topics.delete([name])
-    assert health(group).outcome == "ok"
+    well = health(group)
+    assert well.outcome == "ok", well.sentences
