@@ -150,3 +150,9 @@ def test_what_cannot_be_judged_is_counted(spark: SparkSession) -> None:
     (row,) = conflicts.read_counts(found, horizon=None).collect()
     assert row["late"] == 0
     assert conflicts.usable(found).count() == 2
+
+
+def test_what_each_audit_has_to_find_of_itself_is_found(spark: SparkSession) -> None:
+    from jobs.conflicts.self_test import missed
+
+    assert missed(spark, skew_ms=SKEW) == ""

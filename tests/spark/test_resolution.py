@@ -118,6 +118,19 @@ def test_a_function_whose_answer_depends_on_how_it_is_asked_is_refused(spark: Sp
         assert [each.refused for each in found] == refused, function
 
 
+def test_a_function_that_says_something_else_the_next_time_is_refused(spark: SparkSession) -> None:
+    from pyspark.sql import functions as f
+
+    said = ["one", "one", "another"]
+
+    def changes_its_mind(one: Column, other: Column) -> Column:
+        return f.lit(said.pop(0))
+
+    keys = [[LastRecord(0, 1, b"a"), LastRecord(1, 1, b"b")]]
+    (found,) = decided(spark, keys, {"custom": {"function": changes_its_mind}})["custom"]
+    assert (found.refused, said) == (True, [])
+
+
 def test_a_function_is_named_by_its_module(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     from kafka_dr_spark.resolution import strategy
 

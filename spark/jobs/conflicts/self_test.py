@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -48,7 +49,9 @@ def _record(origin: int, offset: int, time_ms: int, known: Sequence[ArrivalStret
 def _found(
     session: SparkSession, records: Sequence[SiteRecord], known: Mapping[int, Sequence[ArrivalStretch]], skew_ms: int
 ) -> set[_Row]:
-    rows = [(e.origin, _TOPIC, 0, e.offset, e.time_ms, False, "k", None, e.value, True) for e in records]
+    rows: list[tuple[Any, ...]] = [
+        (e.origin, _TOPIC, 0, e.offset, e.time_ms, False, "k", None, e.value, True, [], None) for e in records
+    ]
     arrivals = [
         (origin, _TOPIC, 0, s.first, s.after, list(s.not_before), list(s.read_by))
         for origin, each in known.items()

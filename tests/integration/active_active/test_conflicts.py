@@ -16,7 +16,7 @@ import pytest
 from kafka_dr.audit.report_folders import report_folder
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.topology.conflicts import ConflictsSpec
+from kafka_dr.topology.conflicts import ConflictsSpec, OwnershipSpec, ProvenanceSpec
 from lab import rights
 from support.auditing import job_environ, topology_file
 from support.checksum import Auditor
@@ -49,6 +49,7 @@ class Fighters:
 
     members: Members
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
+    written: list[OwnLogLine] = field(default_factory=list)
 
     def write(self, site: str, key: str, value: bytes | None, *, partition: int = 0) -> OwnLogLine:
         group, at = self.members[site], (site, partition)
@@ -57,7 +58,8 @@ class Fighters:
             client.writing.append([NewRecord(group.local(partition), key.encode(), value, (), time_ms)])
         offset = self.ends.get(at, 0)
         self.ends[at] = offset + 1
-        return OwnLogLine(site, partition, offset, time_ms, value)
+        self.written.append(OwnLogLine(site, partition, offset, time_ms, value))
+        return self.written[-1]
 
     def readers_read_all(self, union: str) -> None:
         """Let the readers of each member commit the ends of what it holds."""
@@ -176,6 +178,34 @@ def test_what_two_members_wrote_to_the_same_keys_is_named_as_their_own_log_says(
     code, report, found = audited(members, spark, tmp_path / "full", "--full")
     assert rows_of(found) == sorted(wanted)
     assert report["full"]
+
+    declared = ConflictsSpec(
+        skew_ms=SKEW,
+        keys="plain",
+        strategy="keep_both",
+        ownership=OwnershipSpec(by_partition=("east",)),
+        provenance=ProvenanceSpec(required=()),
+    )
+    members.audit_conflicts(declared)
+    code, report, found = audited(members, spark, tmp_path / "strays", "--full")
+    assert rows_of([row for row in found if row["earlier_origin"]]) == sorted(
+        (*row[:4], None, row[5]) for row in wanted
+    )
+    strays = [row for row in found if not row["earlier_origin"]]
+    ends = ("later_origin", "later_partition", "later_offset", "later_ms", "kind", "seen")
+    assert sorted(tuple(row[name] for name in ends) for row in strays) == sorted(
+        (each.site, each.partition, each.offset, each.time_ms, *said)
+        for each in fighters.written
+        for said in (("origin_missing", "origin-dc"), ("no_owner", None) if each.partition else ("not_owner", "east"))
+        if (each.site, *said) != ("east", "not_owner", "east")
+    )
+    assert (code, report["stray_records"], len(report["strays"])) == (1, len(strays), len(strays))
+    assert report["strategy"] == "keep_both"
+    members.audit_conflicts(declared.model_copy(update={"strategy": "custom", "custom": "shop_rules:missing"}))
+    with pytest.raises(FileNotFoundError):
+        audited(members, spark, tmp_path / "refused", "--full")
+    members.audit_conflicts(ConflictsSpec(skew_ms=SKEW, keys="plain"))
+    audited(members, spark, tmp_path / "again", "--full")
 
     root = Path(east.protection.topology.evidence.root) / "audits" / report["block"] / "conflicts" / "all-members"
     state = (root / "state.json").read_bytes()
