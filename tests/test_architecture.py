@@ -34,7 +34,7 @@ ROOMS = FLOORS.split()
 OWNERS = {
     "confluent_kafka": {"clusters"},
     "kafka": {"clusters"},
-    "httpx": {"http_endpoint", "kubernetes", "replication"},
+    "httpx": {"http_endpoint", "kubernetes", "replication", "routing"},
     "pydantic": {"topology"},
     "pydantic_core": {"topology"},
     "yaml": {"topology"},

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from kafka_dr.clock import Clock
+from kafka_dr.routing.etcd import EtcdRouter
+from kafka_dr.routing.etcd_api import EtcdApi
 from kafka_dr.routing.file import FileRouter
 from kafka_dr.routing.route import (
     Route,
     RouteBusy,
     RouteConflict,
     Router,
+    RouteSilent,
     RouteUncertain,
     RouteUnreadable,
     RouteUnwritable,
 )
-from kafka_dr.topology.group_keys import RouteSpec
+from kafka_dr.topology.route import RouteSpec
 
 __all__ = [
     "Router",
     "Route",
+    "EtcdApi",
+    "EtcdRouter",
     "FileRouter",
     "RouteBusy",
     "RouteConflict",
+    "RouteSilent",
     "RouteUncertain",
     "RouteUnreadable",
     "RouteUnwritable",
@@ -30,8 +38,13 @@ __all__ = [
 ]
 
 
-def router_of(spec: RouteSpec, clock: Clock) -> Router:
-    """Return what keeps a declared route."""
+def router_of(spec: RouteSpec, clock: Clock, *, etcd: Callable[[str], EtcdApi]) -> Router:
+    """Return what keeps a declared route. Its connection is read when it is first needed.
+
+    :param etcd: returns etcd of a connection id
+    """
     match spec.kind:
         case "file":
             return FileRouter(Path(spec.path), clock)
+        case "etcd":
+            return EtcdRouter(spec.key, partial(etcd, spec.connection), spec.further_endpoints, clock)
