@@ -35,6 +35,7 @@ OWNERS = {
     "confluent_kafka": {"clusters"},
     "kafka": {"clusters"},
     "httpx": {"http_endpoint", "kubernetes", "replication", "routing"},
+    "dns": {"routing"},
     "pydantic": {"topology"},
     "pydantic_core": {"topology"},
     "yaml": {"topology"},

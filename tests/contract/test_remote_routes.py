@@ -18,7 +18,7 @@ EAST = Route("orders", "east", "east:9092", 1, datetime(2026, 11, 20, 3, tzinfo=
 WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=UTC))
 
 
-@pytest.fixture(params=["etcd"])
+@pytest.fixture(params=["etcd", "dns"])
 def remote(request: pytest.FixtureRequest) -> RemoteRoute:
     found: RemoteRoute = request.getfixturevalue(f"route_in_{request.param}")
     return found

@@ -18,7 +18,7 @@ EAST = Route("orders", "east", "east:9092", 1, datetime(2026, 11, 20, 3, tzinfo=
 WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=UTC))
 
 
-@pytest.fixture(params=["memory", "file", "etcd"])
+@pytest.fixture(params=["memory", "file", "etcd", "dns"])
 def router(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Router:
     match request.param:
         case "memory":

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.routing import EtcdApi, EtcdRouter
+from kafka_dr.routing.dns import DnsRouter
 from support.etcd_server import PASSWORD, PREFIX, USER, EtcdServer, required
+from support.name_servers import KEY, ZONE, NameServers
 
 
 @dataclass(frozen=True)
@@ -47,4 +50,32 @@ def in_etcd(server: EtcdServer) -> RemoteRoute:
         lambda: server.put(key, b"east.example.com:9092"),
         (PASSWORD,),
         {"ETCDCTL_USER": f"{USER}:{PASSWORD}"},
+    )
+
+
+#: An address of a cluster for each name that a test may give it.
+VALUES = {name: [f"10.0.0.{number}"] for number, name in enumerate(("east", "west", *(f"c{n}" for n in range(16))), 1)}
+
+
+def in_dns(servers: NameServers, **changes: Any) -> RemoteRoute:
+    """Return a route by a new name, which both servers serve.
+
+    :param changes: of the router's fields
+    """
+    required("nsupdate", "bind9-dnsutils")
+    name = f"r{uuid.uuid4().hex}.{ZONE}"
+
+    def reached_at(port: int | None = None, **options: Any) -> DnsRouter:
+        primary, others = f"127.0.0.1:{port or servers.primary}", (f"127.0.0.1:{servers.secondary}",)
+        router = DnsRouter(name, ZONE, primary, others, VALUES, 30, lambda: KEY)
+        return dataclasses.replace(router, **changes, **options)
+
+    return RemoteRoute(
+        reached_at,
+        servers.primary,
+        # Two bytes of length, two of the id, then the kind of message: 5 is an update (RFC 2136, 1.3).
+        lambda message: len(message) > 4 and message[4] >> 3 & 15 == 5,
+        lambda: servers.write(name, "A", "10.9.9.9"),
+        (KEY.secret,),
+        {"KAFKA_DR_TSIG_FILE": str(servers.key_file)},
     )

@@ -292,7 +292,9 @@ class Clients:
 
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""
-        return router_of(group.route, self.clock, etcd=lambda connection: self.service(connection, EtcdApi))
+        return router_of(
+            group.route, self.clock, etcd=lambda name: self.service(name, EtcdApi), tsig=self.connections.tsig
+        )
 
     def learn_secrets(self) -> None:
         """Read every connection of the topology, so that no text may hold a secret of theirs from then on.
@@ -306,6 +308,8 @@ class Clients:
         reads: list[Callable[[], object]] = []
         reads += [partial(self.connections.kafka, each) for spec in specs for each in spec.kafka_connections]
         reads += [partial(self.connections.http, each) for spec in specs for each in spec.http_connections]
+        groups = self.topology.protection_groups.values()
+        reads += [partial(self.connections.tsig, each) for group in groups for each in group.route.tsig_connections]
         for read in reads:
             with suppress(KafkaDrError):
                 read()

@@ -28,6 +28,7 @@ from kafka_dr.topology.ownership import ownership_mistakes
 from kafka_dr.topology.pattern_rules import pattern_mistakes
 from kafka_dr.topology.residency import residency_mistakes
 from kafka_dr.topology.route import ROUTE_KINDS
+from kafka_dr.topology.route_rules import route_mistakes
 from kafka_dr.topology.stretch_rules import stretch_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
@@ -68,6 +69,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from drill_mistakes(document, here)
         yield from existing_mistakes(document, here)
         yield from naming_mistakes(document, here)
+        yield from route_mistakes(document, here)
     yield from mistakes_of_blocks(document)
     yield from ownership_mistakes(document)
     yield from residency_mistakes(document)
