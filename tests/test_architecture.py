@@ -34,7 +34,8 @@ ROOMS = FLOORS.split()
 OWNERS = {
     "confluent_kafka": {"clusters"},
     "kafka": {"clusters"},
-    "httpx": {"http_endpoint", "kubernetes", "replication"},
+    "httpx": {"http_endpoint", "kubernetes", "replication", "routing"},
+    "dns": {"routing"},
     "pydantic": {"topology"},
     "pydantic_core": {"topology"},
     "yaml": {"topology"},

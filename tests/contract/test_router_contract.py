@@ -12,14 +12,24 @@ import pytest
 
 from kafka_dr.routing import FileRouter, Route, RouteConflict, Router
 from support.memory_router import MemoryRouter
+from support.remote_route import RemoteRoute
 
 EAST = Route("orders", "east", "east:9092", 1, datetime(2026, 11, 20, 3, tzinfo=UTC))
 WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=UTC))
 
 
-@pytest.fixture(params=["memory", "file"])
-def router(request: pytest.FixtureRequest, tmp_path: Path) -> Router:
-    return MemoryRouter() if request.param == "memory" else FileRouter(tmp_path / "the route" / "orders.json")
+@pytest.fixture(params=["memory", "file", "etcd", "dns"])
+def router(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Router:
+    match request.param:
+        case "memory":
+            return MemoryRouter()
+        case "file":
+            return FileRouter(tmp_path / "the route" / "orders.json")
+    remote: RemoteRoute = request.getfixturevalue(f"route_in_{request.param}")
+    for name, value in remote.environ.items():
+        monkeypatch.setenv(name, value)
+    reached: Router = remote.reached_at()
+    return reached
 
 
 def test_a_route_that_was_never_set_is_none(router: Router) -> None:

@@ -23,8 +23,9 @@ from kafka_dr.topology.blocks import (
     memberships,
 )
 from kafka_dr.topology.conflicts import ConflictsSpec
-from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
+from kafka_dr.topology.group_keys import GroupKeys
 from kafka_dr.topology.model import ProtectionGroup, Topology
+from kafka_dr.topology.route import RouteSpec
 from lab import rights
 from lab.api import Lab
 from support.named_group import NamedGroup

@@ -7,7 +7,6 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
@@ -15,6 +14,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.register import RegisterState
 from support.protection import Protection
+from support.route_file import route_file
 
 #: A record as an application sees it, without its offset.
 Content = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
@@ -42,7 +42,7 @@ def look(protection: Protection) -> Seen:
         registers[cluster] = protection.state(cluster)
         acls[cluster] = acls_of(protection, cluster)
         offsets[cluster] = committed(protection, cluster)
-    route = Path(protection.group.route.path)
+    route = route_file(protection.group)
     return Seen(registers, acls, offsets, connectors(protection), route.read_bytes() if route.exists() else b"")
 
 

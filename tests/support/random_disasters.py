@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from support import disaster_check as judge
 from support.acknowledged_writes import Ledger, TransactionalApplication, WritingApplication
 from support.disaster_check import KEPT, LOST
 from support.protection import Protection
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup
 from support.vantage import vantage
 
@@ -136,7 +136,7 @@ class RandomDisaster:
     def _applications(self) -> Sequence[WritingApplication | TransactionalApplication]:
         settings = {n: self.protection.lab.client_settings(n, rights.ORDERS_APP) for n in (LOST, KEPT)}
         billing = {n: self.protection.lab.client_settings(n, rights.BILLING_APP) for n in (LOST, KEPT)}
-        route = Path(self.protection.group.route.path)
+        route = route_file(self.protection.group)
 
         def led() -> str:
             return str(json.loads(route.read_text())["active"])

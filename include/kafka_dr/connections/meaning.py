@@ -10,6 +10,7 @@ from kafka_dr.connections.connection import Connection
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.signing import SigningKey, UnusableKey
 from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.routing import TsigKey
 from kafka_dr.tls_files import TlsFiles
 
 #: What the extra of a connection to Connect may hold, in the order of the fields of :class:`TlsFiles`.
@@ -84,3 +85,15 @@ def content_keys(connection: Connection) -> ContentKeys:
         return ContentKeys.of(connection.login, connection.password, {k: str(key) for k, key in former.items()})
     except KeyUnusable as error:
         raise Refused(f"connection {connection.conn_id}: {error}: login is its name, password the key") from error
+
+
+def tsig_key(connection: Connection) -> TsigKey:
+    """Return the key that signs updates of name servers, from a connection of any type.
+
+    :raises Refused: the connection holds none that can be used
+    """
+    algorithm = str(connection.extra.get("algorithm") or "hmac-sha256")
+    try:
+        return TsigKey(connection.login, connection.password, algorithm)
+    except Refused as error:
+        raise Refused(f"connection {connection.conn_id}: {error}") from error

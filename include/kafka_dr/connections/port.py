@@ -12,6 +12,7 @@ from kafka_dr.connections import meaning
 from kafka_dr.connections.connection import Connection
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.http_endpoint import HttpEndpoint
+from kafka_dr.routing import TsigKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,14 @@ class Connections:
     :param http: where Connect's REST API, a vantage or the API of Kubernetes is, and the login for it
     :param signing_key: what signs sealed runs
     :param content_keys: what encrypts the content of kept stranded records
+    :param tsig: what signs updates of name servers
     """
 
     kafka: Callable[[str], ClientSettings]
     http: Callable[[str], HttpEndpoint]
     signing_key: Callable[[str], SigningKey]
     content_keys: Callable[[str], ContentKeys]
+    tsig: Callable[[str], TsigKey]
 
     @classmethod
     def stored(cls, get: Callable[[str], Connection]) -> Connections:
@@ -40,6 +43,7 @@ class Connections:
             lambda conn_id: meaning.connect_endpoint(get(conn_id)),
             lambda conn_id: meaning.signing_key(get(conn_id)),
             lambda conn_id: meaning.content_keys(get(conn_id)),
+            lambda conn_id: meaning.tsig_key(get(conn_id)),
         )
 
     def hidden(self, hide: Callable[..., None]) -> Connections:
@@ -72,4 +76,9 @@ class Connections:
                 hide(base64.b64encode(key).decode("ascii"))
             return found
 
-        return Connections(kafka, http, signing_key, content_keys)
+        def tsig(connection: str) -> TsigKey:
+            found = self.tsig(connection)
+            hide(found.secret)
+            return found
+
+        return Connections(kafka, http, signing_key, content_keys, tsig)

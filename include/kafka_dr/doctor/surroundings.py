@@ -15,7 +15,7 @@ from kafka_dr.health.report_only import judge_route
 from kafka_dr.json_documents import write_whole
 from kafka_dr.quoting import address
 from kafka_dr.register import RegisterState
-from kafka_dr.routing import Route, RouteUnreadable, RouteUnwritable
+from kafka_dr.routing import Route, RouteSilent, RouteUnreadable, RouteUnwritable
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.sealing import evidence_can_be_signed
@@ -107,7 +107,7 @@ def _route(context: GroupContext) -> SetUpFinding:
     try:
         router.try_out()
         route = router.read()
-    except (RouteUnwritable, RouteUnreadable) as error:
+    except (RouteUnwritable, RouteUnreadable, RouteSilent) as error:
         return SetUpFinding(name, "route", "failed", str(error), commands=router.shown_by())
     if (state := context.read_register_state()) is not None:
         servers = context.clients.topology.cluster(state.active).route_bootstrap_servers

@@ -56,6 +56,7 @@ def _ids(topology: Topology, groups: Iterable[str]) -> Iterator[str]:
             group = topology.group(name)
             clusters.update(group.clusters)
             yield from group.disaster.vantage_connections.values()
+            yield from (*group.route.http_connections, *group.route.tsig_connections)
     for cluster in clusters:
         spec = topology.cluster(cluster)
         yield from (*spec.kafka_connections, *spec.http_connections)

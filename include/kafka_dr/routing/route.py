@@ -23,6 +23,10 @@ class RouteUnreadable(NeedsPerson):
     """There is a route, but not one that can be read. This never counts as "no route"."""
 
 
+class RouteSilent(TryAgain):
+    """What keeps the route gave no usable answer, so nothing is known of it. This never counts as "no route"."""
+
+
 class RouteBusy(TryAgain):
     """Another switch of the same route did not end before the deadline."""
 
@@ -32,7 +36,7 @@ class RouteUnwritable(TryAgain):
 
 
 class RouteUncertain(OutcomeUnknown):
-    """The new route is there, but may not survive a crash of the machine: read it before doing anything else."""
+    """The new route may be there or not, or not last, or not be seen everywhere: read it before doing anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class Router(Protocol):
     def read(self) -> Route | None:
         """Return the stored route, or None if there has never been one.
 
-        :raises RouteUnreadable: when there is something that cannot be understood or reached
+        :raises RouteUnreadable: when there is something that cannot be understood, or not without a person
+        :raises RouteSilent: when what keeps it does not answer
         """
         ...
 
@@ -81,9 +86,10 @@ class Router(Protocol):
         :param route: the new route, whose epoch is higher
         :raises RouteConflict: when another route is stored; nothing was changed
         :raises RouteUnreadable: when the stored route cannot be understood; nothing was changed
+        :raises RouteSilent: when what keeps it does not answer; nothing was changed
         :raises RouteBusy: when another switch held the route until the deadline; nothing was changed
         :raises RouteUnwritable: when it cannot be stored; nothing was changed
-        :raises RouteUncertain: when it is not certain that what was stored stays stored
+        :raises RouteUncertain: when it is not certain that it is stored, stays stored, or is what everybody reads
         """
         ...
 
@@ -110,7 +116,10 @@ class Router(Protocol):
         ...
 
     def remains(self) -> tuple[str, ...]:
-        """Return what is there of the route, by name; nothing after it was removed."""
+        """Return what is there of the route, by name; nothing after it was removed.
+
+        :raises RouteSilent: when what keeps it does not answer
+        """
         ...
 
 

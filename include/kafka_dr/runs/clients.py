@@ -29,7 +29,7 @@ from kafka_dr.register.kafka_register import DEADLINE_SECONDS
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker_flows import MirrorMakerFlows
 from kafka_dr.replication.replicator import Closed, FlowClients, Replication, Replicator, Service
-from kafka_dr.routing import Router, router_of
+from kafka_dr.routing import EtcdApi, Router, router_of
 from kafka_dr.runs.executor import Executor
 from kafka_dr.runs.known_topics import KnownTopics
 from kafka_dr.runs.shown_steps import ShownSteps
@@ -292,7 +292,9 @@ class Clients:
 
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""
-        return router_of(group.route, self.clock)
+        return router_of(
+            group.route, self.clock, etcd=lambda name: self.service(name, EtcdApi), tsig=self.connections.tsig
+        )
 
     def learn_secrets(self) -> None:
         """Read every connection of the topology, so that no text may hold a secret of theirs from then on.
@@ -306,6 +308,8 @@ class Clients:
         reads: list[Callable[[], object]] = []
         reads += [partial(self.connections.kafka, each) for spec in specs for each in spec.kafka_connections]
         reads += [partial(self.connections.http, each) for spec in specs for each in spec.http_connections]
+        groups = self.topology.protection_groups.values()
+        reads += [partial(self.connections.tsig, each) for group in groups for each in group.route.tsig_connections]
         for read in reads:
             with suppress(KafkaDrError):
                 read()

@@ -18,8 +18,9 @@ from pydantic import Field
 
 from kafka_dr.topology.conflicts import ConflictsSpec
 from kafka_dr.topology.fields import Name, ResourceName, Section
-from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
+from kafka_dr.topology.group_keys import GroupKeys
 from kafka_dr.topology.names import canary_topic_of
+from kafka_dr.topology.route import RouteSpec
 
 #: Where blocks are declared, and which keys of each kind name members: each of them first those that are copied to all.
 MEMBERS_OF: Mapping[str, tuple[str, ...]] = {"active_active": ("members",), "hub_and_spoke": ("spokes", "hubs")}

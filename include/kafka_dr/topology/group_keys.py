@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from kafka_dr.topology.fields import (
-    AbsolutePath,
     ConfigKey,
     ConnectionId,
     Count,
@@ -28,20 +26,6 @@ from kafka_dr.topology.readers import GroupsPolicy
 
 #: What can be seen of a cluster that is down.
 Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_controller", "writes_fail"]
-
-
-class RouteSpec(Section):
-    """Where applications look up the active cluster."""
-
-    #: The key that says where it is kept; no two groups may share its value.
-    KEPT_AT: ClassVar[str] = "path"
-
-    kind: Literal["file"] = Field(description="the kind of router")
-    path: AbsolutePath = Field(description="the absolute path of the file; one file for each protection group")
-
-    def for_group(self, name: str) -> RouteSpec:
-        """Return a route of the same kind for another group, kept apart from this one."""
-        return self.model_copy(update={"path": str(Path(self.path).with_name(f"{name}.json"))})
 
 
 class Thresholds(Section):

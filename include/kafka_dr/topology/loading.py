@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, get_args
 
@@ -17,6 +18,7 @@ from kafka_dr.topology.blocks_rules import with_groups_of_blocks
 from kafka_dr.topology.document import Document, Path, read, render
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import Topology
+from kafka_dr.topology.route import ROUTE_KINDS
 from kafka_dr.topology.rules import rule_mistakes
 
 #: What pydantic's rules want, in the words of someone who edits YAML.
@@ -32,6 +34,7 @@ _WANTED = {
     "literal_error": "one of {expected}",
     "tuple_type": "a list",
     "model_type": "a section with keys",
+    "model_attributes_type": "a section with keys",
     "dict_type": "a section with keys",
 }
 
@@ -76,9 +79,30 @@ def _validated(document: Document) -> tuple[Topology | None, list[Mistake]]:
     try:
         return Topology.model_validate(_with_names(document.root)), named_itself
     except ValidationError as error:
-        written, of_blocks = _by_block(document, error.errors())
+        written, of_blocks = _by_block(document, map(_by_kind, error.errors()))
         found = [*named_itself, *_shape_mistakes(document, written)]
         return None, _first_of_each_place(found, dict.fromkeys(_shape_mistakes(document, of_blocks)))
+
+
+def _by_kind(error: ErrorDetails) -> ErrorDetails:
+    """Return an error about which model a section is as what it is to its writer: one about the key ``kind``."""
+    if error["type"] not in ("union_tag_not_found", "union_tag_invalid"):
+        return error
+    found = {key: value for key, value in error["ctx"].items() if key == "expected_tags"}
+    return {
+        **error,
+        "type": "literal_error" if found else "missing",
+        "loc": (*error["loc"], "file", "kind"),
+        "input": error["input"].get("kind"),
+        "ctx": {"expected": found.get("expected_tags")},
+    }
+
+
+def _written(loc: Iterable[str | int]) -> Path:
+    """Return the path of a value in the file. Pydantic puts the kind of a route after its key."""
+    parts = tuple(loc)
+    tags = [before == "route" and part in ROUTE_KINDS for before, part in pairwise(("", *parts))]
+    return tuple(part for part, tag in zip(parts, tags, strict=True) if not tag)
 
 
 def _by_block(document: Document, errors: Iterable[ErrorDetails]) -> tuple[list[ErrorDetails], list[ErrorDetails]]:
@@ -115,14 +139,14 @@ def _shape_mistakes(document: Document, errors: Iterable[ErrorDetails]) -> Itera
     for error in errors:
         if error["type"] == "extra_forbidden":
             *parent, key = error["loc"]
-            near = _nearest(str(key), _model_at(parent), document.keys(*parent))
+            near = _nearest(str(key), _model_at(parent), document.keys(*_written(parent)))
             renamed |= {(*parent, near)} if near else set()
-            yield document.mistake(tuple(error["loc"]), "there is no such key", _instead(near, _model_at(parent)))
+            yield document.mistake(_written(error["loc"]), "there is no such key", _instead(near, _model_at(parent)))
     for error in errors:
         if error["type"] == "missing" and tuple(error["loc"]) not in renamed:
             key = str(error["loc"][-1])
             yield document.mistake(
-                tuple(error["loc"]), "this key is missing", f"add {key}: {_description(error['loc'])}"
+                _written(error["loc"]), "this key is missing", f"add {key}: {_description(error['loc'])}"
             )
         elif error["type"] not in ("missing", "extra_forbidden") and not _only_too_few_are_right(error):
             yield _value_mistake(document, error)
@@ -134,11 +158,12 @@ def _only_too_few_are_right(error: ErrorDetails) -> bool:
 
 
 def _value_mistake(document: Document, error: ErrorDetails) -> Mistake:
-    path = tuple(part for part in error["loc"] if part != "[key]")
+    loc = tuple(part for part in error["loc"] if part != "[key]")
+    path = _written(loc)
     if "[key]" in error["loc"]:
         return document.mistake(path, "this name is not usable", "use letters, digits, - and _, up to 100")
     wanted = _WANTED.get(error["type"], "").format(**error.get("ctx", {}))
-    description = _description(path)
+    description = _description(loc)
     expected = f"write {wanted}: {description}" if wanted and description else f"write {wanted or description}"
     return document.mistake(path, _shown(error["input"], error["type"]), expected)
 
@@ -178,6 +203,8 @@ def _model_at(path: Iterable[str | int]) -> type[BaseModel] | None:
         if isinstance(here, type) and issubclass(here, BaseModel):
             field = here.model_fields.get(str(part))
             here = field.annotation if field else None
+        elif set(ROUTE_KINDS.values()) <= set(get_args(here)):
+            here = ROUTE_KINDS.get(str(part))
         else:
             here = get_args(here)[-1] if get_args(here) else None
     return here if isinstance(here, type) and issubclass(here, BaseModel) else None

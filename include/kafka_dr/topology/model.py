@@ -24,13 +24,14 @@ from kafka_dr.topology.fields import (
     Section,
     TopicPattern,
 )
-from kafka_dr.topology.group_keys import GroupKeys, RouteSpec
+from kafka_dr.topology.group_keys import GroupKeys
 from kafka_dr.topology.names import DRILL_PREFIX, canary_topic_of, covers, is_internal_topic
 from kafka_dr.topology.notifiers import NotifierSpec
 from kafka_dr.topology.observed import ObservedFlowSpec
 from kafka_dr.topology.patterns import matched
 from kafka_dr.topology.readers import ReadersSpec
 from kafka_dr.topology.residency import ResidencySpec
+from kafka_dr.topology.route import RouteSpec
 from kafka_dr.topology.stretch import StretchClusterSpec
 
 
@@ -173,10 +174,10 @@ class ProtectionGroup(GroupKeys):
 
     @property
     def http_connections(self) -> tuple[str, ...]:
-        """The connection ids of the services that this group alone needs: vantages, and what copies it now."""
+        """The connection ids of the services that this group alone needs: vantages, its route, what copies it now."""
         existing = self.existing_replication
         copied_by = () if existing is None else (existing.connect, existing.kubernetes)
-        return (*self.disaster.vantage_connections.values(), *filter(None, copied_by))
+        return (*self.disaster.vantage_connections.values(), *self.route.http_connections, *filter(None, copied_by))
 
     @property
     def renames_copies(self) -> bool:

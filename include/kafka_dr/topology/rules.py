@@ -6,7 +6,7 @@ the editor of the file sees all mistakes at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -18,7 +18,7 @@ from kafka_dr.topology.document import Document, Path
 from kafka_dr.topology.drill_rules import drill_mistakes
 from kafka_dr.topology.existing_rules import existing_mistakes
 from kafka_dr.topology.flow import FlowSpec
-from kafka_dr.topology.group_keys import AuditsSpec, RouteSpec, Thresholds, Timing
+from kafka_dr.topology.group_keys import AuditsSpec, Thresholds, Timing
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.names import covers
 from kafka_dr.topology.naming_rules import naming_mistakes
@@ -27,6 +27,8 @@ from kafka_dr.topology.observed_rules import observed_mistakes, something_declar
 from kafka_dr.topology.ownership import ownership_mistakes
 from kafka_dr.topology.pattern_rules import pattern_mistakes
 from kafka_dr.topology.residency import residency_mistakes
+from kafka_dr.topology.route import ROUTE_KINDS
+from kafka_dr.topology.route_rules import route_mistakes
 from kafka_dr.topology.stretch_rules import stretch_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
@@ -67,6 +69,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from drill_mistakes(document, here)
         yield from existing_mistakes(document, here)
         yield from naming_mistakes(document, here)
+        yield from route_mistakes(document, here)
     yield from mistakes_of_blocks(document)
     yield from ownership_mistakes(document)
     yield from residency_mistakes(document)
@@ -99,12 +102,14 @@ def _same_value_twice(document: Document) -> Iterator[Mistake]:
     clusters = [("clusters", name) for name in document.keys("clusters")]
     groups = [("protection_groups", name) for name in document.keys("protection_groups")]
     connections = [(*here, "connections", role) for here in clusters for role in _ROLES]
-    for paths, word in (
+    routes = [[(*here, "route", kind.KEPT_AT) for here in groups] for kind in ROUTE_KINDS.values()]
+    shared: tuple[tuple[Sequence[Path], str], ...] = (
         ([(*here, "cluster_id") for here in clusters], "each cluster has an id of its own"),
         (connections, "use one connection for each role of each cluster"),
         ([(*here, "connect") for here in clusters], "each cluster has a Connect cluster of its own"),
-        ([(*here, "route", RouteSpec.KEPT_AT) for here in groups], "give each group a route of its own"),
-    ):
+        *((paths, "give each group a route of its own") for paths in routes),
+    )
+    for paths, word in shared:
         first: dict[object, Path] = {}
         for path in paths:
             value = document.at(*path)

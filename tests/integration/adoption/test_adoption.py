@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -33,6 +32,7 @@ from lab import rights
 from support import mirrormaker, outside_view
 from support.outside_topics import OutsideTopics
 from support.protection import Protection
+from support.route_file import route_file
 from support.switched_group import Killed, dying
 
 pytestmark = pytest.mark.kafka
@@ -240,7 +240,7 @@ def refused(protection: Protection, clients: Clients) -> StepRecord:
 
 def _write_route(protection: Protection, **changes: Any) -> None:
     route = {"group": protection.name, "active": "east", "bootstrap_servers": "somewhere:1", "epoch": 1, **changes}
-    path = Path(protection.group.route.path)
+    path = route_file(protection.group)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(Route(at=datetime.now(UTC), **route).to_json()))
 

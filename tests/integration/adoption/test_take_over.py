@@ -6,7 +6,6 @@ records, which are never copied.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +21,7 @@ from support.closed_standby import fewer
 from support.existing_flow import ExistingFlow
 from support.named_group import NamedGroup, NamedProtection
 from support.protection import Protection
+from support.route_file import route_file
 from support.slow_group import SlowGroup
 from support.taking_over import TakingOver
 from support.under_load import assert_nothing_missing_or_twice, writing
@@ -118,7 +118,7 @@ def assert_a_lost_route_is_written_again(protection: Protection, clients: Client
     """A group that a run has moved is adopted again by nothing but its route, if somebody has removed that."""
     router = clients.router(protection.group)
     assert adopt(protection.name, clients, "nothing-to-do").outcome == "passed"
-    Path(protection.group.route.path).unlink()
+    route_file(protection.group).unlink()
     assert adopt(protection.name, clients, "try", dry_run=True).outcome == "would_do"
     assert router.read() is None
     assert adopt(protection.name, clients, "again").outcome == "done"

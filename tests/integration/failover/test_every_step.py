@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from kafka_dr.runs.run import Run
 from kafka_dr.verbs.runner import run_step
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup, act_only
 
 pytestmark = pytest.mark.kafka
@@ -50,7 +50,7 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
     assert {p: found[: len(before[p])] for p, found in outside_view.contents(protection, target).items()} == before
     moved = outside_view.next_values(protection, target, outside_view.committed(protection, target)[slow])
     assert moved == unread
-    assert f'"active": "{target}"' in Path(protection.group.route.path).read_text().replace('":"', '": "')
+    assert f'"active": "{target}"' in route_file(protection.group).read_text().replace('":"', '": "')
     group.assert_at_rest(target)
 
 

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -30,6 +29,7 @@ from kafka_dr.watch.config_plan import watch_config
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
@@ -105,7 +105,7 @@ def _seen(protection: Protection) -> dict[str, object]:
             written = admin.log.read({_REGISTER: OffsetRange(start, end)}, stall_seconds=10)
             about = [(r.key, r.value) for r in written if r.key and name in r.key]
             found[f"register of {cluster}"] = [each for each in about if not _SEALS.match(each[0])]
-    route = Path(protection.group.route.path)
+    route = route_file(protection.group)
     found["route"] = route.read_bytes() if route.exists() else b""
     return found
 

@@ -28,6 +28,7 @@ from kafka_dr.runs.request import StepName
 from support import mirrormaker
 from support.configured_group import RawAdmin
 from support.protection import Protection
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup, failed
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Troubled:
 
     @property
     def route(self) -> Path:
-        return Path(self.protection.group.route.path)
+        return route_file(self.protection.group)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -24,6 +23,7 @@ from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.verbs.resume import resume
 from kafka_dr.verbs.runner import run_step
 from support.protection import Protection
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
@@ -170,7 +170,7 @@ def _at_the_hand_over(run: Hindered) -> None:
 def _behind_it(run: Hindered) -> None:
     """A route of a later epoch, a route not flipped, an old cluster that accepts writes, a group that was put back."""
     protection = run.group.protection
-    route = Path(protection.group.route.path)
+    route = route_file(protection.group)
     before = route.read_text()
     route.write_text(json.dumps({**json.loads(before), "epoch": 99}))
     run.refused("a route that is ahead", StepName.FLIP_ROUTE)

@@ -27,6 +27,7 @@ from support.by_hand import done_by_hand
 from support.command_line import CommandLine, Said, read_until
 from support.kafka_tools import tools_in
 from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup, dying, failed
 from support.waiting import eventually
 
@@ -312,7 +313,7 @@ def test_a_group_is_moved_by_hand_with_kafkas_own_tools_exactly_as_printed(
     assert (state.phase, state.active, state.standby) == (Phase.UNFENCED, target, source)
     assert group.protection.takes_writes(target)
     assert group.protection.refuses_writes(source)
-    assert json.loads(Path(group.protection.group.route.path).read_text())["active"] == target
+    assert json.loads(route_file(group.protection.group).read_text())["active"] == target
     for name in (f"{group.name}-head", f"{group.name}-slow"):
         assert group.committed(target, name).keys() == group.at(0, 0).keys()
     # Everything of this project continues from there: the old cluster is proven to be fenced, a failback can follow.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -20,6 +19,7 @@ from lab.api import Lab
 from support import outside_view
 from support.protection import Protection
 from support.register_states import source_given_up
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup
 
 RUN = "given-up"
@@ -52,7 +52,7 @@ class GivenUp:
             register.copy(state)
             west.acls.add(plan.flow_fence(protection.group))
             west.acls.remove(plan.standby(protection.group))
-            router = FileRouter(Path(protection.group.route.path))
+            router = FileRouter(route_file(protection.group))
             stored, servers = router.read(), clients.topology.cluster("west").route_bootstrap_servers
             assert stored is not None
             route = Route(protection.name, "west", servers, state.epoch, state.at)

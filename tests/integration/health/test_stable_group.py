@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from integration.health.conftest import look, said
@@ -23,6 +22,7 @@ from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from support import outside_view
 from support.protection import Protection
+from support.route_file import route_file
 from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
@@ -185,7 +185,7 @@ def test_a_connector_against_the_register_is_stopped_and_named(at_rest: Switched
 
 
 def test_a_route_to_the_wrong_cluster_is_named(at_rest: SwitchedGroup) -> None:
-    route = Path(at_rest.protection.group.route.path)
+    route = route_file(at_rest.protection.group)
     kept = route.read_bytes()
     route.write_bytes(kept.replace(b'"east"', b'"west"'))
     try:

@@ -29,6 +29,7 @@ from support.members import Members, members_of
 from support.named_group import NamedGroup
 from support.outside_view import broker_of
 from support.protection import STEPS_AFTER_APPROVAL
+from support.route_file import route_file
 from support.stranding import list_stranded
 from support.three_clusters import GroupOfThree
 from support.waiting import eventually
@@ -76,7 +77,7 @@ def clients_of_each(members: Members) -> Iterator[Ledger]:
 
 def where(group: NamedGroup) -> str:
     """Return where the route of a member's clients leads now."""
-    path = group.protection.group.route.path
+    path = str(route_file(group.protection.group))
     return str(json.loads(Path(path).read_text(encoding="utf-8"))["active"])
 
 

@@ -15,6 +15,7 @@ from lab.errors import LabError
 from lab.layout import NAMES, Home, Settings, chosen_settings
 from lab.traffic.fleet import MOVES, fleet
 from lab.traffic.rates import Rates
+from support.route_file import route_file
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_its_topology_declares_the_clients_of_each_member(home: Home, settings: 
     assert set(groups) == {clients_of(name) for name in settings.names}
     for name in settings.names:
         group = groups[clients_of(name)]
-        assert group.route.path == str(home.route_of(clients_of(name)))
+        assert str(route_file(group)) == str(home.route_of(clients_of(name)))
         assert group.canary_topic in {topic.name for topic in topics_of(settings)}
         jobs = [fleet(Rates(), role="member", suffix=f"-{each}").values() for each in settings.names]
         readers = {job.group for of_one in jobs for job in of_one if job.group}

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.model import Topology
+from support.route_file import route_file
 
 INCLUDE = Path(__file__).parents[3] / "include"
 EXAMPLE = INCLUDE / "topology.example.yaml"
@@ -45,7 +46,7 @@ def test_the_labs_topology_is_sound() -> None:
 
     orders = topology.group("orders")
     assert orders.owns_topic(orders.canary_topic)
-    assert orders.route.path == "/lab/route/orders.json"
+    assert str(route_file(orders)) == "/lab/route/orders.json"
     assert topology.cluster("west").replicator_secrets == "/lab/connect/west/secrets.properties"
 
 

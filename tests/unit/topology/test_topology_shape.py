@@ -77,7 +77,7 @@ def test_many_mistakes_are_reported_together_each_with_its_line(edited: Edit, mi
             ("topics: [payments]", "topics: [payments, __secret]"),
             ("approvers: [alice]", "approvers: []"),
             ("write_outage_seconds: 10", "write_outage_seconds: 1000"),
-            ("route: {kind: file,", "route: {kind: dns,"),
+            ("route: {kind: file,", "route: {kind: pigeon,"),
         )
     )
 
