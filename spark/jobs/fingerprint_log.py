@@ -178,7 +178,7 @@ class FingerprintLog:
     def read(self, end: FlowEnd, scans: Collection[str], topics: Collection[str]) -> dict[TopicPartition, Fingerprints]:
         """Return what scans hold of some topics."""
         parts: dict[TopicPartition, list[Fingerprints]] = defaultdict(list)
-        if self.is_local:
+        if self._is_local:
             files, rows = self._local_files(end, scans, topics)
             if rows > MOST_IN_MEMORY:
                 return spooled(files)
@@ -191,13 +191,15 @@ class FingerprintLog:
         return collected(self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))))
 
     @property
-    def is_local(self) -> bool:
-        """Whether the log is in a folder of this machine."""
+    def _is_local(self) -> bool:
         return self.uri.startswith("file://")
 
-    def local_rows(self, end: FlowEnd, scans: Collection[str], topic: str) -> int:
-        """Return about how many records scans on this machine hold of a topic."""
-        return self._local_files(end, scans, [topic])[1]
+    def rows(self, end: FlowEnd, scans: Collection[str], topic: str) -> int:
+        """Return about how many records scans hold of a topic."""
+        if self._is_local:
+            return self._local_files(end, scans, [topic])[1]
+        folders = [self.folder(name, end) for name in scans]
+        return self.session.read.parquet(*folders).where(f.col("topic") == topic).count() if folders else 0
 
     def _local_files(self, end: FlowEnd, scans: Collection[str], topics: Collection[str]) -> tuple[list[Path], int]:
         folders = [Path(self.folder(name, end).removeprefix("file://")) for name in scans]

@@ -105,9 +105,7 @@ class ComparedLogs:
         return self.log.holding(scans, topic, hashes)
 
     def _are_many(self, topic: str, both: Sequence[ComparedScans]) -> bool:
-        if not self.log.is_local:
-            return True
-        return sum(self.log.local_rows(each.end, each.scans, topic) for each in both) > self.sizes.here
+        return sum(self.log.rows(each.end, each.scans, topic) for each in both) > self.sizes.here
 
     def _read(self, topic: str, compared: ComparedScans) -> dict[int, Fingerprints]:
         parts = defaultdict(list)
