@@ -96,7 +96,11 @@ def test_a_connection_that_is_missing_is_named_when_the_route_is_asked(declared:
 
 def test_secrets_of_routes_are_learned_before_anything_uses_them(declared: Declared, tmp_path: Path) -> None:
     spec, connection = declared
-    clients = clients_of(topology_with(spec), lambda _: connection, tmp_path)
+
+    def of_route_alone(name: str) -> Connection:
+        return connection if name == "of_route" else Connection(name)
+
+    clients = clients_of(topology_with(spec), of_route_alone, tmp_path)
 
     clients.learn_secrets()
 

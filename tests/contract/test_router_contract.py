@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from kafka_dr.routing import FileRouter, Route, RouteConflict, Router
+from kafka_dr.routing import CommandRouter, FileRouter, Route, RouteConflict, Router
 from support.memory_router import MemoryRouter
 from support.remote_route import RemoteRoute
 
+PROGRAM = Path(__file__).parents[1] / "support" / "route_program.py"
 EAST = Route("orders", "east", "east:9092", 1, datetime(2026, 11, 20, 3, tzinfo=UTC))
 WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=UTC))
 
 
-@pytest.fixture(params=["memory", "file", "etcd", "dns"])
+@pytest.fixture(params=["memory", "file", "command", "etcd", "dns"])
 def router(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Router:
     match request.param:
         case "memory":
             return MemoryRouter()
         case "file":
             return FileRouter(tmp_path / "the route" / "orders.json")
+        case "command":
+            return CommandRouter((sys.executable, str(PROGRAM), str(tmp_path / "routes.json")), "orders", seconds=30)
     remote: RemoteRoute = request.getfixturevalue(f"route_in_{request.param}")
     for name, value in remote.environ.items():
         monkeypatch.setenv(name, value)

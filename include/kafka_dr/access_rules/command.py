@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.access_rules.port import BeforeEach
-from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.access_rules.rows import rows_of_rules, rules_of_row
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclPermission
+from kafka_dr.declared_program import run_program, said_by
 from kafka_dr.durations import duration
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.waiting import wait_until

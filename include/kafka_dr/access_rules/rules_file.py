@@ -30,11 +30,11 @@ from pathlib import Path
 from typing import Any
 
 from kafka_dr.access_rules.port import BeforeEach
-from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.access_rules.rows import changed_rows, row_of_rules, rules_of_row
 from kafka_dr.causes import cause
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl
+from kafka_dr.declared_program import run_program, said_by
 from kafka_dr.errors import NeedsPerson, Refused, TryAgain
 from kafka_dr.locked_file import FolderNotSynced, LockedFile
 from kafka_dr.waiting import PAUSE_SECONDS

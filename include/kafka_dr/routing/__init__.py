@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from kafka_dr.clock import Clock
+from kafka_dr.routing.command import CommandRouter
 from kafka_dr.routing.etcd import EtcdRouter
 from kafka_dr.routing.etcd_api import EtcdApi
 from kafka_dr.routing.file import FileRouter
@@ -26,6 +27,7 @@ from kafka_dr.topology.route import RouteSpec
 __all__ = [
     "Router",
     "Route",
+    "CommandRouter",
     "EtcdApi",
     "EtcdRouter",
     "FileRouter",
@@ -41,10 +43,11 @@ __all__ = [
 
 
 def router_of(
-    spec: RouteSpec, clock: Clock, *, etcd: Callable[[str], EtcdApi], tsig: Callable[[str], TsigKey]
+    spec: RouteSpec, clock: Clock, *, group: str, etcd: Callable[[str], EtcdApi], tsig: Callable[[str], TsigKey]
 ) -> Router:
     """Return what keeps a declared route. Its connection is read when it is first needed.
 
+    :param group: the name of its protection group
     :param etcd: returns etcd of a connection id
     :param tsig: returns the key of name servers of a connection id
     """
@@ -53,6 +56,8 @@ def router_of(
             return FileRouter(Path(spec.path), clock)
         case "etcd":
             return EtcdRouter(spec.key, partial(etcd, spec.connection), spec.further_endpoints, clock)
+        case "command":
+            return CommandRouter(spec.program, group, clock, spec.seconds)
         case "dns":
             # Its library is large, and most processes need no name server.
             from kafka_dr.routing.dns import DnsRouter

@@ -63,7 +63,9 @@ class EtcdApi:
         ends, sent, problem = clock.monotonic() + seconds, False, ""
         urls = [self.endpoint.base_url, *(replace(self.endpoint, base_url=each).base_url for each in further)]
         for number, url in enumerate(urls):
-            limit = max(0.1, (ends - clock.monotonic()) / (len(urls) - number))
+            limit = (ends - clock.monotonic()) / (len(urls) - number)
+            if limit <= 0:
+                break
             try:
                 answer = self._with_token(url, what, body, limit)
             except httpx.HTTPError as error:

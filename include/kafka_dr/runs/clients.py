@@ -292,9 +292,8 @@ class Clients:
 
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""
-        return router_of(
-            group.route, self.clock, etcd=lambda name: self.service(name, EtcdApi), tsig=self.connections.tsig
-        )
+        etcd, tsig = partial(self.service, make=EtcdApi), self.connections.tsig
+        return router_of(group.route, self.clock, group=group.name, etcd=etcd, tsig=tsig)
 
     def learn_secrets(self) -> None:
         """Read every connection of the topology, so that no text may hold a secret of theirs from then on.

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from kafka_dr.topology.fields import AbsolutePath, ConnectionId, HttpAddress, Name, Section
+from kafka_dr.topology.fields import AbsolutePath, ConnectionId, HttpAddress, Name, Seconds, Section
 
 #: The longest label of a name (RFC 1035, 2.3.4).
 _LABEL = 63
@@ -94,6 +94,16 @@ def _server(server: str) -> str:
     return server
 
 
+def _program(line: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a program and its arguments; a name without a path would be looked up in PATH, which differs by worker.
+
+    :raises ValueError: it has no whole path
+    """
+    if not line or not line[0].startswith("/"):
+        raise ValueError(line)
+    return line
+
+
 _NameServer = Annotated[str, Field(pattern=r"^[0-9a-f.:\[\]]+$"), AfterValidator(_server)]
 _DnsName = Annotated[str, Field(pattern=_NAME_PATTERN.pattern, max_length=240)]
 
@@ -134,6 +144,27 @@ class DnsRouteSpec(RouteSection):
         return self.model_copy(update={"name": f"{label}.{self.name.partition('.')[2]}"})
 
 
-RouteSpec = Annotated[FileRouteSpec | EtcdRouteSpec | DnsRouteSpec, Field(discriminator="kind")]
+class CommandRouteSpec(RouteSection):
+    """A route that a program of others keeps; groups may share the program, which gets the name of each."""
+
+    KEPT_AT: ClassVar[str] = "program"
+
+    kind: Literal["command"] = Field(description="the kind of router")
+    program: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_program)] = Field(
+        description="the program that reads and switches the route, by its whole path, and its arguments"
+    )
+    seconds: Seconds = Field(default=10, description="how long the program may take for one question")
+
+    def for_group(self, name: str) -> CommandRouteSpec:
+        """Return it: the program keeps the routes of groups apart."""
+        return self
+
+
+RouteSpec = Annotated[FileRouteSpec | EtcdRouteSpec | DnsRouteSpec | CommandRouteSpec, Field(discriminator="kind")]
 #: Every kind of route, by the value of the key ``kind``.
-ROUTE_KINDS: Mapping[str, type[RouteSection]] = {"file": FileRouteSpec, "etcd": EtcdRouteSpec, "dns": DnsRouteSpec}
+ROUTE_KINDS: Mapping[str, type[RouteSection]] = {
+    "file": FileRouteSpec,
+    "etcd": EtcdRouteSpec,
+    "dns": DnsRouteSpec,
+    "command": CommandRouteSpec,
+}

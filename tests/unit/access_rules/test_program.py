@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.access_rules.program import run_program, said_by
 from kafka_dr.clock import SystemClock
+from kafka_dr.declared_program import run_program, said_by
 from kafka_dr.errors import OutcomeUnknown, Refused
 from kafka_dr.waiting import wait_until
 

@@ -160,7 +160,7 @@ def test_content_keys_that_cannot_be_used_are_named_and_not_shown(hold: Hold, fi
     assert "sesame" not in str(refused.value)
 
 
-@pytest.mark.parametrize("ask", ["kafka", "http", "signing_key", "content_keys"])
+@pytest.mark.parametrize("ask", ["kafka", "http", "signing_key", "content_keys", "tsig"])
 def test_a_connection_that_nobody_created_is_refused_by_name(hold: Hold, ask: str) -> None:
     with pytest.raises(Refused, match=ID):
         getattr(hold(), ask)(ID)
@@ -182,6 +182,7 @@ def test_each_secret_is_hidden_before_anybody_has_it_and_no_text_shows_one(hold:
         ("http", {"conn_type": "http", "host": "https://office", "login": "dr", "password": "of-the-service"}),
         ("signing_key", {"conn_type": "generic", "extra": extra}),
         ("content_keys", {"conn_type": "generic", "login": "second", "password": content, "extra": extra}),
+        ("tsig", {"conn_type": "generic", "login": "kafka-dr", "password": content}),
     ):
         held = hold(**fields).hidden(known.add)
         shown = repr(held) + repr(getattr(held, wanted)(ID))

@@ -32,6 +32,14 @@ def test_a_route_may_be_kept_in_etcd(edited: Edit, load_text: Load) -> None:
     assert group.http_connections == ("etcd_routes",)
 
 
+def test_a_program_may_keep_the_routes_of_several_groups(edited: Edit, second: str, load_text: Load) -> None:
+    program = "route: {kind: command, program: [/usr/local/bin/kafka-route, gateway]}"
+    topology = load_text(edited((FILE, program)) + second.replace(FILE.replace("orders", "carts"), program))
+
+    orders, carts = (topology.group(name).route for name in ("orders", "carts"))
+    assert orders == carts == orders.for_group("kafka-dr-drill-orders-1")
+
+
 def test_the_route_of_a_drill_is_a_key_next_to_the_real_one() -> None:
     real = EtcdRouteSpec(kind="etcd", connection="etcd_routes", key="/routes/orders")
 
@@ -102,6 +110,8 @@ def test_each_slip_in_a_name_is_one_sentence(
 @pytest.mark.parametrize(
     ("route", "said"),
     [
+        ("route: {kind: command, program: [kafka-route]}", "route.program: this list has 1 entry; write the program"),
+        ("route: {kind: command, program: []}", "route.program: this list is empty; write the program that reads"),
         (FILE.replace("kind: file, ", ""), "route.kind: this key is missing; add kind: the kind of router"),
         (FILE.replace("file", "fax", 1), "route.kind: 'fax' is written here; write one of 'file', "),
         (FILE.replace("file,", "[],"), "route.kind: this list is empty; write one of 'file', "),
