@@ -40,7 +40,7 @@ STANDBY_FIGURES: Mapping[str, tuple[WatchName, str]] = {
     "verified_rpo": ("checksum", "verified_rpo_seconds"),
 }
 #: What a conflict audit counts, by the facts of its result.
-CONFLICT_COUNTS = ("certain", "possible", "partition_differs", "unknown_offsets")
+CONFLICT_COUNTS = ("certain", "possible", "partition_differs", "stray_records", "unknown_offsets")
 #: What has an objective, and is measured by each run.
 FIGURES = ("rto", "rpo", "write_outage")
 #: What the recovery of a failover was spent on; the objective is that of ``rto``.
@@ -173,7 +173,7 @@ HEADROOM = _metric(
 CONFLICTS = _metric(
     "conflicts",
     "group count",
-    "What the newest conflict audit of a block counted: conflicts by certainty, and offsets of which nothing is known.",
+    "What the newest conflict audit of a block counted: conflicts by certainty, records of nobody, offsets not known.",
 )
 CONSUMER_GROUPS = _metric("consumer_groups", "group verdict", "How many consumer groups have this verdict on lag.")
 REDELIVERED = _metric(

@@ -60,7 +60,7 @@ def test_every_group_and_watch_is_on_the_page(root: Path, tmp_path: Path) -> Non
 
 
 def test_conflicts_of_a_block_are_counted_and_not_known_where_nobody_looked(root: Path, tmp_path: Path) -> None:
-    facts = {"certain": 3, "possible": 9, "partition_differs": 0, "unknown_offsets": 0}
+    facts = {"certain": 3, "possible": 9, "partition_differs": 0, "stray_records": 1, "unknown_offsets": 0}
     store = WatchResultStore(root)
     store.keep_round("conflicts", [kept("shop", "conflicts", outcome="failed", facts=facts)], declared={"shop"})
     found = page(root, tmp_path, conflicts=("shop", "never"))
