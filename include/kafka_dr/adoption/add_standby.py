@@ -124,7 +124,7 @@ def _seed(context: GroupContext, state: RegisterState, flow: Flow) -> Mapping[st
     first = first_flow(context, flow)
     if first.problem:
         raise Refused(f"the record is unchanged, and {flow.target} is fenced: {first.problem}")
-    # Where copies have names of their own, no other flow begins anew: each keeps its seed, of whatever epoch that is.
+    # Where copies have names of their own, all other flows keep their seeds, of whatever epoch these are.
     alone = context.declared.renames_copies
     return FlowSeed(state.epoch, flow.source, flow.target, on_source={}, mode=first.mode, alone=alone).to_json()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.counted import counted
+from kafka_dr.durations import duration
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.positions import TopicPartition
 from kafka_dr.stretch.plan import StretchPlan
@@ -46,7 +47,7 @@ def apply_plan(
     for number, (partition, replicas) in enumerate(plan.reassign.items()):
         before, left = cluster.placement.being_moved(), len(plan.reassign) - number
         if partition in before or clock.monotonic() >= deadline:
-            why = f"somebody else moves {partition}" if partition in before else f"{seconds:g} s are over"
+            why = f"somebody else moves {partition}" if partition in before else f"{duration(seconds)} are over"
             raise TryAgain(f"{why}, and {counted(left, 'partition was', 'partitions were')} not begun. {_NEXT}")
         cluster.replica_moves.begin(partition, replicas)
         moving = wait_until(
@@ -59,7 +60,7 @@ def apply_plan(
         if partition in moving:
             rest = counted(left - 1, "partition was", "partitions were")
             raise TryAgain(
-                f"Kafka still moves {partition} after {seconds:g} s, and continues; {rest} not begun. {_NEXT}"
+                f"Kafka still moves {partition} after {duration(seconds)}, and continues; {rest} not begun. {_NEXT}"
             )
         moved(partition)
     cluster.replica_moves.prefer((*plan.reassign, *plan.elect))
