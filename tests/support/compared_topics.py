@@ -27,7 +27,8 @@ from support.topic_audits import end_of, hash_of
 
 TOPIC, BEFORE, NOW = "orders", "before", "now"
 _AT = datetime(2026, 3, 1, tzinfo=UTC)
-_LOG = pa.schema(
+#: A row of the fingerprint log.
+LOG_ROWS = pa.schema(
     [
         ("topic", pa.string()),
         ("partition", pa.int32()),
@@ -242,5 +243,5 @@ def _write(path: Path, partition: int, records: Sequence[Written], *, mixed: boo
     if mixed:  # of a topic that nobody asked for, with the same records
         rows += [("refunds", *row[1:]) for row in rows[:20]]
     if rows:
-        columns = dict(zip(_LOG.names, map(list, zip(*rows, strict=True)), strict=True))
-        pq.write_table(pa.table(columns, _LOG), path, row_group_size=100)
+        columns = dict(zip(LOG_ROWS.names, map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns, LOG_ROWS), path, row_group_size=100)

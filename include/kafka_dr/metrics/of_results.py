@@ -41,11 +41,7 @@ def of_group(watched: WatchedGroup, declared: DeclaredGroup, now: datetime) -> I
     :param now: the time for which the group was judged, UTC
     """
     name = watched.group
-    for status in watched.watches:
-        yield from _of_watch(name, status, declared, now)
-        # What an old result says holds no longer; its age is the only thing that is still true of it.
-        facts = status.result.facts if status.result is not None and not status.reason else {}
-        yield from _figures(name, status.watch.name, facts, declared.clusters)
+    yield from _of_watches(watched, declared, now)
     yield from _standbys(name, watched)
     yield from _open_checks(name, watched.of("health"))
     yield from _totals(name, watched.of("health").result)
@@ -66,10 +62,7 @@ def of_apart(watched: WatchedGroup, now: datetime) -> Iterator[MetricSample]:
     :param now: the time for which it was judged, UTC
     """
     limits = {each.watch.name: believed_for(each.watch.every) for each in watched.watches}
-    for status in watched.watches:
-        yield from _of_watch(watched.group, status, DeclaredGroup(watched.group, (), limits, {}), now)
-        facts = status.result.facts if status.result is not None and not status.reason else {}
-        yield from _figures(watched.group, status.watch.name, facts, ())
+    yield from _of_watches(watched, DeclaredGroup(watched.group, (), limits, {}), now)
 
 
 def of_look(kept: KeptResult, clusters: tuple[str, ...]) -> Iterator[MetricSample]:
@@ -88,6 +81,14 @@ def of_look(kept: KeptResult, clusters: tuple[str, ...]) -> Iterator[MetricSampl
         yield from _readiness(kept.group, verbs)
     if is_number(added := kept.facts.get("denies_added")) and added:
         yield MetricSample(table.DENIES_ADDED, (kept.group,), float(added))
+
+
+def _of_watches(watched: WatchedGroup, declared: DeclaredGroup, now: datetime) -> Iterator[MetricSample]:
+    for status in watched.watches:
+        yield from _of_watch(watched.group, status, declared, now)
+        # What an old result says holds no longer; its age is the only thing that is still true of it.
+        facts = status.result.facts if status.result is not None and not status.reason else {}
+        yield from _figures(watched.group, status.watch.name, facts, declared.clusters)
 
 
 def _of_watch(group: str, status: WatchStatus, declared: DeclaredGroup, now: datetime) -> Iterator[MetricSample]:

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.declared_program import run_program, said_by
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused
+from kafka_dr.json_documents import parsed
 from kafka_dr.routing.compare_and_set import AnswerLost, switch_in
 from kafka_dr.routing.route import SCHEMA_VERSION, Route, RouteSilent, RouteUnreadable, RouteUnwritable
 
@@ -55,7 +55,8 @@ class CommandRouter:
         """Return the route, and what the program says."""
         try:
             found = self._ask("read")["route"]
-            return None if found is None else Route.from_part(_known(found)), found
+            stored = json.dumps(found).encode()
+            return None if found is None else parsed(stored, Route.from_part, schema=SCHEMA_VERSION), found
         except RouteProgramFailed as error:
             raise RouteSilent(f"The route of {self.group} cannot be read: {error}") from error
         except (ValueError, LookupError, TypeError) as error:
@@ -114,13 +115,3 @@ class CommandRouter:
         if end.code:
             raise RouteProgramFailed(f"{self.program[0]} ended {action} with code {end.code}: {said_by(end)}")
         return json.loads(end.stdout) if action == "read" else {}
-
-
-def _known(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a route of this version.
-
-    :raises ValueError: it is of another one
-    """
-    if found["schema_version"] != SCHEMA_VERSION:
-        raise ValueError(found["schema_version"])
-    return found

@@ -25,8 +25,8 @@ from kafka_dr.topology.route import RouteSpec
 #: Where blocks are declared, and which keys of each kind name members: each of them first those that are copied to all.
 MEMBERS_OF: Mapping[str, tuple[str, ...]] = {"active_active": ("members",), "hub_and_spoke": ("spokes", "hubs")}
 _HUBS = "hubs"
-#: The keys of a block that its protection groups do not have.
 _ALONE = "moves_alone"
+#: The keys of a block that its protection groups do not have.
 _OWN_KEYS = ("members", "spokes", _HUBS, "union", "local", "rest_read_by", "moves", _ALONE, "conflicts")
 
 
@@ -188,16 +188,16 @@ def groups_of(section: str, block: str, raw: Mapping[str, Any]) -> Iterator[tupl
     holding = [member for member, (kind, _) in members.items() if kind == MEMBERS_OF[section][-1]]
     shared = {key: value for key, value in raw.items() if key not in _OWN_KEYS}
     shared["topics"] = [*_listed(raw, "topics"), *map(canary_topic_of, (*names.values(), *alone.values()))]
-    moving: dict[str, list[Any]] = {name: [] for name in names.values()}
-    for group, whose in _mapping(raw, "moves").items():
-        moving.setdefault(names.get(whose, ""), []).append(group)
+    moves = _mapping(raw, "moves")
     declared = {alone[key]: spec if isinstance(spec, dict) else {} for key, spec in _mapping(raw, _ALONE).items()}
+    moving = {names[member]: [group for group, whose in moves.items() if whose == member] for member in members}
     moving |= {name: _listed(spec, "consumer_groups") for name, spec in declared.items()}
+    all_moving = [*moves, *(group for name in declared for group in moving[name])]
     rests = [group for member in members for group in _rest_groups(raw, member).values()]
 
     def keys_of(name: str, clusters: list[str], begins_on: Any, route: Any) -> dict[str, Any]:
         # What moves with others reads here, too, once these are here.
-        others = [group for of, groups in moving.items() if of != name for group in groups]
+        others = [group for group in all_moving if group not in moving[name]]
         return {
             **shared,
             "clusters": clusters,

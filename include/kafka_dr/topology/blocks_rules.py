@@ -98,7 +98,7 @@ def _read_twice(document: Document, here: Path) -> Iterator[Mistake]:
 def _moves_with_nobody(document: Document, here: Path, members: Sequence[str]) -> Iterator[Mistake]:
     for group in document.keys(*here, "moves"):
         path = (*here, "moves", group)
-        if (whose := document.at(*path)) not in members:
+        if isinstance(whose := document.at(*path), str) and whose not in members:
             seen = f"{whose!r} is no cluster of the block on which its readers run"
             yield document.mistake(path, seen, f"write one of {', '.join(members)}")
 

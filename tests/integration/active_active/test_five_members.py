@@ -22,14 +22,10 @@ FIVE = ("east", "west", "north", "south", "central")
 
 @pytest.fixture(scope="module")
 def five(tmp_path_factory: pytest.TempPathFactory, own_port_base: int) -> Iterator[Lab]:
-    from lab.api import Lab
+    from support.clusters_of_their_own import clusters_of_their_own
 
-    lab = Lab(tmp_path_factory.mktemp("five") / "home", port_base=own_port_base, clusters=len(FIVE))
-    try:
-        lab.up(airflow=False)
+    with clusters_of_their_own(tmp_path_factory.mktemp("five"), own_port_base, len(FIVE)) as lab:
         yield lab
-    finally:
-        lab.down(delete=True)
 
 
 def test_each_record_is_once_in_each_log_and_clients_move_from_member_to_member(five: Lab, tmp_path: Path) -> None:

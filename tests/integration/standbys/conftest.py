@@ -17,14 +17,10 @@ CLUSTERS = ("east", "west", "north")
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory, own_port_base: int) -> Iterator[Lab]:
     """Return the lab, without Airflow."""
-    from lab.api import Lab
+    from support.clusters_of_their_own import clusters_of_their_own
 
-    lab = Lab(tmp_path_factory.mktemp("standbys") / "home", port_base=own_port_base, clusters=len(CLUSTERS))
-    try:
-        lab.up(airflow=False)
+    with clusters_of_their_own(tmp_path_factory.mktemp("standbys"), own_port_base, len(CLUSTERS)) as lab:
         yield lab
-    finally:
-        lab.down(delete=True)
 
 
 @pytest.fixture(scope="module")

@@ -10,18 +10,10 @@ import pytest
 
 from jobs.log_files import holds_untimed, read_file
 from kafka_dr.clusters import TopicPartition
+from support.compared_topics import LOG_ROWS
 
 _ROW = tuple[str, int, int, int, int, int | None]
-_SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.int64()),
-        ("hash", pa.int64()),
-        ("key", pa.int64()),
-    ]
-)
+_SCHEMA = LOG_ROWS.remove(LOG_ROWS.get_field_index("stamped"))
 
 
 def rows(topic: str, partition: int, offsets: range, *, keyed: bool = False) -> list[_ROW]:

@@ -117,6 +117,7 @@ def test_no_two_groups_of_a_block_add_the_same_deny(edited: Edit, load_text: Loa
         ("west: {route", "north: {route", "active_active.shop.members.north", "no cluster 'north'"),
         ("topics: [baskets]", "topic: [baskets]", "active_active.shop.topic", "topics"),
         ("begins_on: west", "begins_on: north", "active_active.shop.moves_alone.stock.begins_on", "write one of east"),
+        ("local: [mails]", "moves: {mails: [east]}", "active_active.shop.moves.mails", "write text"),
         ("[counts]", "[shelves]", "active_active.shop.moves_alone.stock.consumer_groups[0]", "already given"),
         ("stock.json", "shop-east.json", "active_active.shop.moves_alone.stock.route.path", "already given"),
         ("mails: mails-rest", "mail: mails-rest", "active_active.shop.rest_read_by.mail", "name a group of local"),

@@ -68,10 +68,11 @@ def positions(run: Run) -> KnownOffsets:
     if "drained" in before:
         # That run may have been rolled back on the source, unseen, and its groups may have read on.
         claimed_at = datetime.fromisoformat(before["claim"]["claimed_at"])
-        return KnownOffsets({**_frozen(before), **_rests(run)}, final=False, at=claimed_at)
+        rests = _rests(run, look(run)) if local_groups.rest_groups(run) else {}
+        return KnownOffsets({**_frozen(before), **rests}, final=False, at=claimed_at)
     if (seen := look(run)) is None:
         return KnownOffsets({}, final=False)
-    return KnownOffsets({**seen.groups, **_rests(run)}, final=False, at=seen.at, ends=seen.ends)
+    return KnownOffsets({**seen.groups, **_rests(run, seen)}, final=False, at=seen.at, ends=seen.ends)
 
 
 def local_groups_left(run: Run) -> Check:
@@ -188,9 +189,8 @@ def taken_from(run: Run) -> str:
     return state.run if state is not None and held else ""
 
 
-def _rests(run: Run) -> Mapping[str, Offsets]:
+def _rests(run: Run, seen: LastLook | None) -> Mapping[str, Offsets]:
     """Return where the groups begin that read on the target what others have left on the source."""
-    seen = look(run)
     return local_groups.rests_of(run, seen.local, seen.ends) if seen else {}
 
 
